@@ -1,0 +1,1 @@
+"""The listener: lets callers wait briefly for a result, over HTTP."""

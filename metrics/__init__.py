@@ -1,0 +1,1 @@
+"""The metrics process: one Prometheus endpoint for the whole deployment."""

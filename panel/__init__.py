@@ -1,0 +1,1 @@
+"""The faces of shared.ops: command line, and later page and MCP."""

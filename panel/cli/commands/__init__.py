@@ -1,0 +1,1 @@
+"""One command a file; the table is in panel.cli.main."""

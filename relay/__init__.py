@@ -1,0 +1,1 @@
+"""The relay: turns recorded events into jobs."""

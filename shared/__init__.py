@@ -1,0 +1,1 @@
+"""The library: starts nothing, and imports none of the processes."""

@@ -1,0 +1,1 @@
+"""Settings as frozen data: read once, cross-checked, told in one way."""

@@ -1,0 +1,62 @@
+"""The queue table, as data: starting values, tuned by measurement (docs/operations.md).
+
+Read by settings (limits, budget), by the relay and the enqueue path (which queue a kind is on),
+and by each queue process. An application adds its own with `App(queues=[…])`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from shared.errors import ConfigurationError
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """One queue: its own limit and its own process, so that none starves another.
+
+    Attributes:
+        name: `[a-z][a-z0-9_]{0,40}`; in program names `_` becomes `-`.
+        children: most child processes of one queue process, at least 1.
+        timeout: seconds a job may run when its kind does not say, above 0.
+        poll: seconds between looks when nothing wakes the process, above 0.
+        awaited: a request waits on its jobs, so outcomes are flushed at once.
+    """
+
+    name: str
+    children: int = 2
+    timeout: float = 30.0
+    poll: float = 1.0
+    awaited: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work."""
+        if not NAME.fullmatch(self.name):
+            raise ConfigurationError.of(
+                "queue name", "a match of [a-z][a-z0-9_]{0,40}", self.name, "rename the queue"
+            )
+        if not 1 <= self.children <= 1000:
+            raise ConfigurationError.of(
+                f"queue {self.name}: children", "1 to 1000", self.children, "give it at least one"
+            )
+        for field in ("timeout", "poll"):
+            value = getattr(self, field)
+            if not 0 < value <= 86_400:
+                raise ConfigurationError.of(
+                    f"queue {self.name}: {field}",
+                    "more than 0 s and at most a day",
+                    value,
+                    "give it in seconds",
+                )
+
+
+QUEUES = (
+    Queue("index", children=4, timeout=30, poll=0.1, awaited=True),
+    Queue("notify", children=2, timeout=30, poll=0.1, awaited=True),
+    Queue("webhook", children=8, timeout=15, poll=1),
+    Queue("maintenance", children=1, timeout=600, poll=1),
+    Queue("fetch", children=3, timeout=120, poll=1),
+)

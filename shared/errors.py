@@ -1,0 +1,73 @@
+"""The one tree of errors.
+
+Stands at the bottom: everything may raise these. `transient` decides whether the job layer, the
+one owner of retries, tries again. Adapters translate foreign errors into these at one seam each.
+"""
+
+from __future__ import annotations
+
+
+class WeirkeeperError(Exception):
+    """Anything that Weirkeeper raises on purpose.
+
+    Attributes:
+        transient: trying again later, unchanged, can succeed.
+    """
+
+    transient = False
+
+
+class ConfigurationError(WeirkeeperError):
+    """A setting, declaration or environment that cannot work (exit code 78)."""
+
+    @classmethod
+    def of(cls, setting: str, expected: str, got: object, hint: str) -> ConfigurationError:
+        """Build the one form of message: what was expected, what came, what to do.
+
+        Args:
+            setting: name of the setting or declaration at fault.
+            expected: what it must be, in a few words.
+            got: what it is; shown with repr.
+            hint: what to set or do, as an order ("set WEIRKEEPER_X to …").
+        """
+        return cls(f"{setting}: expected {expected}; got {got!r}; {hint}")
+
+
+class SchemaTooOld(WeirkeeperError):
+    """The database's schema is older than this program needs: stay, not ready, and retry."""
+
+    transient = True
+
+
+class SchemaTooNew(ConfigurationError):
+    """A breaking migration newer than this program has been applied (exit code 78)."""
+
+
+class DatabaseUnavailable(WeirkeeperError):
+    """Postgres cannot be reached, or ended the session: retried for ever, never fatal."""
+
+    transient = True
+
+
+class DatabaseRefused(WeirkeeperError):
+    """Postgres answered with an error that trying again will not mend."""
+
+
+class InvalidArguments(WeirkeeperError):
+    """Job args or event data that are not a storable JSON object."""
+
+
+class UnknownKind(WeirkeeperError):
+    """A job kind that no declaration names."""
+
+
+class UnknownEventType(WeirkeeperError):
+    """An event type that no declaration names."""
+
+
+class NotFound(WeirkeeperError):
+    """No such job, event or note (or it belongs to another owner: the answer is the same)."""
+
+
+class WaitersFull(WeirkeeperError):
+    """A channel already has as many waiters as it may (64): answered at once, never queued."""

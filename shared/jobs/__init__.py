@@ -1,0 +1,1 @@
+"""PORT: what upper layers see of the job engine. Strings and JSON; no adapter type leaks."""

@@ -1,0 +1,66 @@
+"""Kinds of job, as data. A kind is handed to the runtime when it is built; nothing registers.
+
+Read by the enqueue path (defaults), by queue processes (limits, backoff) and by their children
+(the handler). The handler is named, not imported, so that a process which only enqueues never
+loads what it will not run.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from shared.backoff import DEFAULT, Backoff
+from shared.errors import ConfigurationError
+
+NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
+_HANDLER = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+MAX_NAME = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of job.
+
+    Attributes:
+        name: `[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)*`, at most 63 characters.
+        queue: name of a declared queue.
+        handler: "module:function", called as `function(ctx, args)`; idempotent by contract.
+        max_attempts: tries before the job is discarded, at least 1.
+        timeout: seconds one attempt may run; None = the queue's.
+        backoff: delays between tries.
+        awaited: flush outcomes at once; None = the queue's.
+    """
+
+    name: str
+    queue: str
+    handler: str
+    max_attempts: int = 10
+    timeout: float | None = None
+    backoff: Backoff = field(default=DEFAULT)
+    awaited: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a declaration that cannot work."""
+        if len(self.name) > MAX_NAME or not NAME.fullmatch(self.name):
+            raise ConfigurationError.of(
+                "kind name",
+                "dotted lower-case words of at most 63 characters",
+                self.name,
+                "rename the kind",
+            )
+        if not _HANDLER.fullmatch(self.handler or ""):
+            raise ConfigurationError.of(
+                f"kind {self.name}: handler", '"module:function"', self.handler, "name a function"
+            )
+        if self.max_attempts < 1:
+            raise ConfigurationError.of(
+                f"kind {self.name}: max_attempts", "1 or more", self.max_attempts, "raise it"
+            )
+        if self.timeout is not None and not 0 < self.timeout <= 86_400:
+            raise ConfigurationError.of(
+                f"kind {self.name}: timeout",
+                "more than 0 s and at most a day",
+                self.timeout,
+                "give it in seconds",
+            )

@@ -1,0 +1,96 @@
+"""What may be stored as JSON: job args, event data, results.
+
+Used at every way in, before the database sees the value, so that a bad value is refused with a
+sentence instead of an obscure failure inside the caller's commit. SQL repeats the rules that it
+can see (`weirkeeper.check_object`); the limits are the same: a JSON object, at most 256 KiB,
+nested at most 64 deep, finite numbers, no NUL and no lone surrogate (Postgres stores neither).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from shared.errors import InvalidArguments
+
+MAX_BYTES = 256 * 1024
+MAX_DEPTH = 64
+
+
+def encode_object(value: Any, what: str) -> str:
+    """Check a JSON object and return its text.
+
+    Args:
+        value: the object; dict with string keys, holding dict, list, str, int, float, bool, None.
+        what: how messages name it ("args of kind corpus.index").
+
+    Raises:
+        InvalidArguments: not an object, not JSON, too big, too deep.
+    """
+    if not isinstance(value, dict):
+        raise InvalidArguments(
+            f"{what}: expected a JSON object (a dict); got {type(value).__name__}; "
+            "wrap the value in an object"
+        )
+    _check(value, what, depth=1)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    size = len(text.encode())
+    if size > MAX_BYTES:
+        raise InvalidArguments(
+            f"{what}: expected at most {MAX_BYTES} bytes of JSON; got {size}; "
+            "store the content elsewhere and pass its id"
+        )
+    return text
+
+
+def _check(value: Any, what: str, depth: int) -> None:
+    if isinstance(value, dict):
+        _check_depth(what, depth)
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise InvalidArguments(
+                    f"{what}: expected string keys; got {key!r}; convert the key to a string"
+                )
+            _check_text(key, what)
+            _check(item, what, depth + 1)
+    elif isinstance(value, list | tuple):
+        _check_depth(what, depth)
+        for item in value:
+            _check(item, what, depth + 1)
+    else:
+        _check_scalar(value, what)
+
+
+def _check_scalar(value: Any, what: str) -> None:
+    if isinstance(value, str):
+        _check_text(value, what)
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidArguments(
+                f"{what}: expected finite numbers; got {value!r}; JSON has no NaN or Infinity"
+            )
+    elif value is not None and not isinstance(value, bool | int):
+        raise InvalidArguments(
+            f"{what}: expected JSON values; got {type(value).__name__}; "
+            "convert it to a string or a number"
+        )
+
+
+def _check_depth(what: str, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise InvalidArguments(
+            f"{what}: expected at most {MAX_DEPTH} levels of nesting; got more; flatten the value"
+        )
+
+
+def _check_text(text: str, what: str) -> None:
+    if "\x00" in text:
+        raise InvalidArguments(
+            f"{what}: expected text without NUL; got U+0000 in {text[:40]!r}; remove it"
+        )
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise InvalidArguments(
+            f"{what}: expected valid Unicode; got a lone surrogate in {text[:40]!r}; "
+            "decode the text correctly first"
+        )

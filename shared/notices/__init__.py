@@ -1,0 +1,1 @@
+"""Notices: hints that something changed, and the bounded waiters that they wake."""

@@ -1,0 +1,1 @@
+"""The table of operations: each declared once, shown by every face."""

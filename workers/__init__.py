@@ -1,0 +1,1 @@
+"""A queue process: claims jobs for a bounded pool of child processes."""

@@ -1,0 +1,1 @@
+"""What the kinds do: one folder a queue."""

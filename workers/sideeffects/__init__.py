@@ -1,0 +1,1 @@
+"""The only place that reaches the outside world."""
