@@ -11,9 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shared.app import App as App
+    from shared.config.queues import Queue as Queue
     from shared.events.subscriptions import Subscription as Subscription
     from shared.events.type import EventType as EventType
-    from shared.jobs.app import App as App
     from shared.jobs.kinds import Kind as Kind
     from shared.jobs.outcomes import Completed as Completed
     from shared.jobs.outcomes import Discard as Discard
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from shared.jobs.port import EnqueueOpts as EnqueueOpts
 
 _HOME = {
-    "App": "shared.jobs.app",
+    "App": "shared.app",
     "Completed": "shared.jobs.outcomes",
     "Discard": "shared.jobs.outcomes",
     "EnqueueOpts": "shared.jobs.port",

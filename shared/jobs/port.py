@@ -85,9 +85,7 @@ class Jobs(Protocol):
         """Return a Jobs that writes through `conn`; this one is left as it is."""
         ...
 
-    def enqueue(
-        self, kind: str, args: Mapping[str, Any], opts: EnqueueOpts = EnqueueOpts()
-    ) -> str:
+    def enqueue(self, kind: str, args: Mapping[str, Any], opts: EnqueueOpts = EnqueueOpts()) -> str:
         """Add a job; it exists iff the transaction commits.
 
         Returns:

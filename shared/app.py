@@ -1,0 +1,154 @@
+"""An application, as data: everything that it declares to the engine.
+
+Loaded once at the start of every process (`load_app`), checked as a whole, told to the database by
+`weirkeeper migrate` and at boot (shared.postgres.catalog). The engine knows no domain: the
+reference site is an App like any other, in shared/site/app.py.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from shared.config.queues import QUEUES, Queue
+from shared.errors import ConfigurationError
+from shared.events.globs import matches
+from shared.events.subscriptions import Subscription
+from shared.events.type import EventType
+from shared.jobs.kinds import Kind
+
+SITE = "shared.site.app:app"
+SETTING = "WEIRKEEPER_APP"
+
+
+@dataclass(frozen=True)
+class App:
+    """What an application declares.
+
+    Attributes:
+        queues: queues beside the five built in; same name = other settings for it.
+        kinds: job kinds (a subscription brings its own).
+        event_types: types that may be recorded.
+        subscriptions: which events become jobs.
+        include_site: also run the reference site's declarations.
+    """
+
+    queues: tuple[Queue, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    event_types: tuple[EventType, ...] = ()
+    subscriptions: tuple[Subscription, ...] = ()
+    include_site: bool = True
+
+    @cached_property
+    def all_kinds(self) -> dict[str, Kind]:
+        """Every kind by name, those of subscriptions included."""
+        return {k.name: k for k in (*self.kinds, *(s.kind() for s in self.subscriptions))}
+
+    @cached_property
+    def all_queues(self) -> dict[str, Queue]:
+        """Every queue by name: the built-in five, then the application's own."""
+        return {q.name: q for q in (*QUEUES, *self.queues)}
+
+    @cached_property
+    def routes(self) -> list[tuple[str, Subscription]]:
+        """Types × subscriptions, expanded: (event type, subscription that wants it)."""
+        return [
+            (t.name, s)
+            for t in self.event_types
+            for s in self.subscriptions
+            if any(matches(glob, t.name) for glob in s.types)
+        ]
+
+    def check(self) -> App:
+        """Refuse declarations that contradict each other; return self.
+
+        Raises:
+            ConfigurationError: a duplicate name, an unknown queue, a glob without a match.
+        """
+        kinds = (*self.kinds, *(s.kind() for s in self.subscriptions))
+        _unique("queue", (q.name for q in self.queues))
+        _unique("event type", (t.name for t in self.event_types))
+        _unique("kind", (k.name for k in kinds))
+        for kind in kinds:
+            if kind.queue not in self.all_queues:
+                raise ConfigurationError.of(
+                    f"kind {kind.name}: queue",
+                    f"one of {', '.join(self.all_queues)}",
+                    kind.queue,
+                    "correct it or declare the queue",
+                )
+        self._check_globs()
+        return self
+
+    def _check_globs(self) -> None:
+        names = [t.name for t in self.event_types]
+        for sub in self.subscriptions:
+            for glob in sub.types:
+                if not any(matches(glob, name) for name in names):
+                    raise ConfigurationError.of(
+                        f"subscription {sub.name}: types",
+                        "globs that match a declared event type",
+                        glob,
+                        "declare the event type or correct the glob",
+                    )
+
+    def merged(self, other: App) -> App:
+        """Both applications' declarations as one (this one's come second)."""
+        return replace(
+            self,
+            queues=(*other.queues, *self.queues),
+            kinds=(*other.kinds, *self.kinds),
+            event_types=(*other.event_types, *self.event_types),
+            subscriptions=(*other.subscriptions, *self.subscriptions),
+        )
+
+
+def _unique(what: str, names: Iterable[str]) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise ConfigurationError.of(
+                f"{what} {name}", "one declaration", f"{count} of them", "remove or rename one"
+            )
+
+
+def load_app(spec: str | None) -> App:
+    """Import the application that WEIRKEEPER_APP names, merge the site in, and check it whole.
+
+    Args:
+        spec: "module:attribute", or None for the reference site alone.
+
+    Raises:
+        ConfigurationError: not importable, not an App, or declarations that cannot work.
+    """
+    site = _import(SITE)
+    if spec is None:
+        return site.check()
+    app = _import(spec)
+    return (app.merged(site) if app.include_site else app).check()
+
+
+def _import(spec: str) -> App:
+    module, _, attribute = spec.partition(":")
+    if not module or not attribute:
+        raise ConfigurationError.of(
+            SETTING, '"module:attribute"', spec, f"set {SETTING}=myapp.background:app"
+        )
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        raise ConfigurationError.of(
+            SETTING,
+            "an importable module with that attribute",
+            spec,
+            f"correct it, or PYTHONPATH ({type(error).__name__}: {error})",
+        ) from error
+    if not isinstance(found, App):
+        raise ConfigurationError.of(
+            SETTING, "a weirkeeper.App", f"{spec} = {type(found).__name__}", "build it with App(…)"
+        )
+    return found

@@ -1,0 +1,130 @@
+"""The only reader of os.environ: the environment, read once, as typed values.
+
+Stands before `settings`, which cross-checks what is read here. Each setting is one row of
+`SETTINGS`; docs/settings.md lists the same rows, and a test keeps the two equal.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from shared.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One environment variable: its name, default (as text), and what it means."""
+
+    name: str
+    default: str
+    meaning: str
+    secret: bool = False
+
+
+SETTINGS = (
+    Setting(
+        "DATABASE_URL",
+        "",
+        "Postgres to use (libpq URI); empty = the embedded server that `weirkeeper server` starts",
+        secret=True,
+    ),
+    Setting(
+        "WEIRKEEPER_DIRECT_URL",
+        "",
+        "the same database without a pooler in between; empty = DATABASE_URL",
+        secret=True,
+    ),
+    Setting("WEIRKEEPER_HOME", "", "folder of all state; empty = .weirkeeper in the checkout"),
+    Setting("WEIRKEEPER_APP", "", 'the application, "module:attribute"; empty = the site alone'),
+    Setting("WEIRKEEPER_HOST", "127.0.0.1", "address that listener and metrics bind"),
+    Setting("WEIRKEEPER_LISTENER_PORT", "8711", "port of the listener; 0 = a free one"),
+    Setting("WEIRKEEPER_METRICS_PORT", "9711", "port of the metrics endpoint; 0 = a free one"),
+    Setting("WEIRKEEPER_POSTGRES_PORT", "54711", "port of the embedded Postgres; 0 = a free one"),
+    Setting(
+        "WEIRKEEPER_POSTGRES_USER", "nobody", "who runs the embedded Postgres when started by root"
+    ),
+    Setting("WEIRKEEPER_PGBIN", "", "folder of initdb and postgres to use instead of the wheel's"),
+    Setting("WEIRKEEPER_DRAIN_SECONDS", "20", "how long a stop waits for running jobs"),
+    Setting("WEIRKEEPER_GRACE_SECONDS", "2", "how long a job asked to stop may take before a kill"),
+    Setting("WEIRKEEPER_LOG_LEVEL", "info", "debug, info, warning or error"),
+    Setting(
+        "WEIRKEEPER_CHILDREN",
+        "",
+        'children by queue, as "index=4,notify=2"; a queue not named keeps its own number',
+    ),
+)
+_BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+class Environment:
+    """The settings as the environment gives them."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        source = os.environ if environ is None else environ
+        self._values = {s.name: source.get(s.name, "") or s.default for s in SETTINGS}
+        self._unknown = sorted(
+            name for name in source if name.startswith("WEIRKEEPER_") and not _known(name)
+        )
+
+    def unknown(self) -> list[str]:
+        """Names that look like settings but are none: likely misspelt."""
+        return self._unknown
+
+    def text(self, name: str) -> str:
+        """The value as it came, or the default."""
+        return self._values[name]
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        """A whole number within bounds.
+
+        Raises:
+            ConfigurationError: anything else.
+        """
+        raw = self._values[name]
+        try:
+            value = int(raw)
+        except ValueError:
+            value = low - 1
+        if not low <= value <= high:
+            raise ConfigurationError.of(
+                name, f"a whole number from {low} to {high}", raw, f"set {name}"
+            )
+        return value
+
+    def seconds(self, name: str, low: float, high: float) -> float:
+        """A number of seconds within bounds.
+
+        Raises:
+            ConfigurationError: anything else.
+        """
+        raw = self._values[name]
+        try:
+            value = float(raw)
+        except ValueError:
+            value = low - 1
+        if not low <= value <= high:
+            raise ConfigurationError.of(
+                name, f"a number of seconds from {low:g} to {high:g}", raw, f"set {name}"
+            )
+        return value
+
+    def choice(self, name: str, allowed: tuple[str, ...]) -> str:
+        """One of a closed set, in any case.
+
+        Raises:
+            ConfigurationError: anything else.
+        """
+        raw = self._values[name]
+        if raw.lower() not in allowed:
+            raise ConfigurationError.of(name, f"one of {', '.join(allowed)}", raw, f"set {name}")
+        return raw.lower()
+
+
+# Written by our own processes for their children and for supervisord, not by people.
+INTERNAL = ("WEIRKEEPER_EPOCH", "WEIRKEEPER_SLOT")
+
+
+def _known(name: str) -> bool:
+    return name in _BY_NAME or name in INTERNAL

@@ -1,0 +1,157 @@
+"""The settings of one process: frozen, read once, cross-checked in one place.
+
+Every program builds them first (`Settings.load`), before it opens a socket or a connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from shared.config.env import Environment
+from shared.config.home import default_home, published_database_url
+from shared.config.queues import Queue
+from shared.errors import ConfigurationError
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Effective settings. Durations are seconds.
+
+    Attributes:
+        database_url: libpq URI, or "" while no server has been started and none was named.
+        embedded: the URL was published by our own embedded server, not given from outside.
+    """
+
+    database_url: str
+    direct_url: str
+    embedded: bool
+    home: Path
+    app: str | None
+    host: str
+    listener_port: int
+    metrics_port: int
+    postgres_port: int
+    postgres_user: str
+    pgbin: str
+    drain_seconds: float
+    grace_seconds: float
+    log_level: str
+    children: Mapping[str, int]
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str] | None = None) -> Settings:
+        """Read and check the environment.
+
+        Args:
+            environ: instead of the process's own environment (tests).
+
+        Raises:
+            ConfigurationError: a setting that cannot work, named with what was expected.
+        """
+        env = Environment(environ)
+        if env.unknown():
+            raise ConfigurationError.of(
+                env.unknown()[0],
+                "a setting that docs/settings.md lists",
+                "an unknown name",
+                "correct the spelling or unset it",
+            )
+        home = Path(env.text("WEIRKEEPER_HOME") or default_home()).absolute()
+        given = _url(env, "DATABASE_URL")
+        url = given or published_database_url(home)
+        return cls(
+            database_url=url,
+            direct_url=_url(env, "WEIRKEEPER_DIRECT_URL") or url,
+            embedded=not given,
+            home=home,
+            app=env.text("WEIRKEEPER_APP") or None,
+            host=env.text("WEIRKEEPER_HOST"),
+            listener_port=env.integer("WEIRKEEPER_LISTENER_PORT", 0, 65_535),
+            metrics_port=env.integer("WEIRKEEPER_METRICS_PORT", 0, 65_535),
+            postgres_port=env.integer("WEIRKEEPER_POSTGRES_PORT", 0, 65_535),
+            postgres_user=env.text("WEIRKEEPER_POSTGRES_USER"),
+            pgbin=env.text("WEIRKEEPER_PGBIN"),
+            drain_seconds=env.seconds("WEIRKEEPER_DRAIN_SECONDS", 0, 3600),
+            grace_seconds=env.seconds("WEIRKEEPER_GRACE_SECONDS", 0, 60),
+            log_level=env.choice("WEIRKEEPER_LOG_LEVEL", LOG_LEVELS),
+            children=_children(env.text("WEIRKEEPER_CHILDREN")),
+        )
+
+    def tuned(self, queues: Mapping[str, Queue]) -> dict[str, Queue]:
+        """The queue table with this deployment's numbers of children.
+
+        Raises:
+            ConfigurationError: WEIRKEEPER_CHILDREN names an unknown queue.
+        """
+        for name in self.children:
+            if name not in queues:
+                raise ConfigurationError.of(
+                    "WEIRKEEPER_CHILDREN", f"queues among {', '.join(queues)}", name, "correct it"
+                )
+        return {
+            name: replace(queue, children=self.children.get(name, queue.children))
+            for name, queue in queues.items()
+        }
+
+    def database(self) -> str:
+        """The database's URL.
+
+        Raises:
+            ConfigurationError: none was given and no embedded server has been started.
+        """
+        if not self.direct_url:
+            raise ConfigurationError.of(
+                "DATABASE_URL",
+                "a postgresql:// URL, or a running embedded server",
+                "",
+                "set DATABASE_URL or run `weirkeeper server` first",
+            )
+        return self.direct_url
+
+    def describe(self) -> dict[str, object]:
+        """The effective settings as plain values, with passwords masked (`--check` prints it)."""
+        shown: dict[str, object] = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name.endswith("_url"):
+                value = masked(value)
+            shown[item.name] = str(value) if isinstance(value, Path) else value
+        return shown
+
+
+def masked(url: str) -> str:
+    """A database URL as it may be shown: without its password."""
+    parts = urlsplit(url)
+    if not parts.password:
+        return url
+    user, _, host = parts.netloc.rpartition("@")
+    return parts._replace(netloc=f"{user.split(':')[0]}:***@{host}").geturl()
+
+
+def _url(env: Environment, name: str) -> str:
+    raw = env.text(name)
+    if raw and not raw.startswith(("postgresql://", "postgres://")):
+        raise ConfigurationError.of(
+            name, "a URL that begins with postgresql://", raw.split("@")[-1][:40], f"set {name}"
+        )
+    return raw
+
+
+def _children(raw: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for item in filter(None, (part.strip() for part in raw.split(","))):
+        name, _, number = item.partition("=")
+        if not number.isdigit() or not 1 <= int(number) <= 1000:
+            raise ConfigurationError.of(
+                "WEIRKEEPER_CHILDREN",
+                'a list such as "index=4,notify=2"',
+                item,
+                "give each queue a number from 1 to 1000",
+            )
+        found[name] = int(number)
+    return found
