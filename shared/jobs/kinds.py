@@ -20,10 +20,10 @@ MAX_NAME = 63
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of job.
+    r"""One kind of job.
 
     Attributes:
-        name: `[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)*`, at most 63 characters.
+        name: `[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*`, at most 63 characters.
         queue: name of a declared queue.
         handler: "module:function", called as `function(ctx, args)`; idempotent by contract.
         max_attempts: tries before the job is discarded, at least 1.

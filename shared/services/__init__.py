@@ -1,1 +1,1 @@
-"""The one contract of everything that runs (start, started, stop), and the only place with threads."""
+"""The one contract of everything that runs, and the only place with threads."""
