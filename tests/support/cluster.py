@@ -1,0 +1,75 @@
+"""One throwaway Postgres for a whole test session, on the embedded server's own code.
+
+It dies with the session, even after kill -9 of pytest: the kernel sends it SIGQUIT.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.support.waiting import until
+from weirkeeper.server import binaries, embedded, launch, postmaster
+from weirkeeper.server.account import Account
+
+PREFIX = "weirkeeper-test-"
+FAST = {"fsync": "off", "full_page_writes": "off", "max_connections": "200"}
+
+
+class ThrowawayCluster:
+    """Started when made; `stop` ends it and removes its folder."""
+
+    def __init__(self) -> None:
+        _remove_leftovers()
+        self._base = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+        self._base.chmod(0o711)
+        account = Account.choose("nobody")
+        cluster = embedded.Cluster(binaries.find("", account), self._base, account)
+        password = embedded.kept_password(self._base / "password")
+        embedded.initialise(cluster, password, sync=False)
+        port = free_port()
+        embedded.configure(cluster, port, FAST)
+        self._log = (self._base / "log").open("wb")
+        self.process = subprocess.Popen(
+            launch.command(cluster, signal.SIGQUIT),
+            cwd=Path(__file__).resolve().parents[2],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,  # Ctrl-C is pytest's affair; teardown still needs a server
+        )
+        self.url = cluster.url(port, password)
+        self.data = cluster.data
+        until(self._ready, 30, "the throwaway Postgres accepts connections")
+
+    def _ready(self) -> bool:
+        assert self.process.poll() is None, (self._base / "log").read_text()
+        found = postmaster.find(self.data)
+        return found is not None and found.ready
+
+    def stop(self) -> None:
+        """End it at once; nothing in it is kept."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait(timeout=20)
+        self._log.close()
+        shutil.rmtree(self._base, ignore_errors=True)
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _remove_leftovers() -> None:
+    """Folders of sessions that were killed: their name says whose they were."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        owner = folder.name.removeprefix(PREFIX).split("-")[0]
+        if not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,31 @@
+"""Wait on a condition with a deadline: the only way that a test waits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+PAUSE = 0.01  # seconds between looks
+
+
+def until(predicate: Callable[[], T], timeout: float, what: str) -> T:
+    """Look again and again until the predicate gives something true; return it.
+
+    Args:
+        predicate: cheap, without side effects.
+        timeout: seconds after which the test fails.
+        what: what is waited for, for the message: "the job is completed".
+
+    Raises:
+        AssertionError: the deadline passed; tells the last value seen.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        seen = predicate()
+        if seen:
+            return seen
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {timeout:g} s for: {what}; last seen: {seen!r}")
+        time.sleep(PAUSE)

@@ -1,0 +1,107 @@
+"""Where things lie: the home folder, Postgres' own folder, and sockets with short enough paths.
+
+    HOME (0700, ours)      run/ log/ metrics/ conf/, postgres.password
+    base                   postgres/ (data) socket/ postgres.conf
+
+`base` is HOME itself. When root starts us, Postgres runs as another user, which cannot enter a
+home of mode 0700: then base is /var/lib/weirkeeper/<hash of HOME>, and HOME/postgres links to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from shared.errors import ConfigurationError
+from weirkeeper.server.account import Account
+from weirkeeper.server.binaries import SHARED
+
+LONGEST_SOCKET_PATH = 107  # bytes, of Linux's sockaddr_un
+
+
+def prepare_home(home: Path) -> Path:
+    """Make the home folder and what belongs in it; return it.
+
+    Raises:
+        ConfigurationError: it is a link, somebody else's, or cannot be made.
+    """
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _refuse_foreign(home)
+        home.chmod(0o700)
+        for name in ("run", "log", "metrics", "conf"):
+            (home / name).mkdir(mode=0o700, exist_ok=True)
+            _refuse_foreign(home / name)
+    except OSError as error:
+        raise ConfigurationError.of(
+            "WEIRKEEPER_HOME",
+            "a folder that we can make and write",
+            f"{home} ({error.strerror})",
+            "set WEIRKEEPER_HOME to a folder of yours",
+        ) from error
+    return home
+
+
+def postgres_base(home: Path, account: Account) -> Path:
+    """The folder that holds Postgres' data, made so that the account can enter it."""
+    if not account.name:
+        return home
+    base = SHARED / digest(home)
+    SHARED.mkdir(mode=0o755, exist_ok=True)
+    base.mkdir(mode=0o711, exist_ok=True)
+    _refuse_foreign(base)
+    link = home / "postgres"
+    if not link.is_symlink() and not link.exists():
+        link.symlink_to(base / "postgres")
+    return base
+
+
+def socket_folder(preferred: Path, longest_name: int, account: Account) -> Path:
+    """A folder that only the account enters, for sockets whose names have that many bytes.
+
+    Args:
+        preferred: taken when the path fits; else a short one under /tmp stands in.
+        longest_name: bytes of the longest file name in it.
+        account: who owns it.
+
+    Raises:
+        ConfigurationError: somebody else has made the short one.
+    """
+    if len(os.fsencode(preferred)) + 1 + longest_name > LONGEST_SOCKET_PATH:
+        preferred = Path(f"/tmp/weirkeeper-{digest(preferred)}")  # noqa: S108  (checked below)
+    if preferred.is_symlink() or (preferred.exists() and _owner(preferred) not in _us(account)):
+        raise ConfigurationError.of(
+            "folder for sockets",
+            f"{preferred} to be ours",
+            f"one of user {_owner(preferred)}",
+            "remove it, or set WEIRKEEPER_HOME to a shorter path",
+        )
+    account.own_folder(preferred)
+    return preferred
+
+
+def digest(path: Path) -> str:
+    """A short name for a path."""
+    return hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:12]
+
+
+def _us(account: Account) -> tuple[int, int]:
+    return (os.geteuid(), account.uid)
+
+
+def _owner(path: Path) -> int:
+    return path.lstat().st_uid
+
+
+def _refuse_foreign(path: Path) -> None:
+    found = path.lstat()
+    if stat.S_ISLNK(found.st_mode) or found.st_uid != os.geteuid():
+        what = "a link" if stat.S_ISLNK(found.st_mode) else f"owned by user {found.st_uid}"
+        raise ConfigurationError.of(
+            "WEIRKEEPER_HOME",
+            f"folders owned by user {os.geteuid()}, not links",
+            f"{path} is {what}",
+            "set WEIRKEEPER_HOME to a folder of yours",
+        )
