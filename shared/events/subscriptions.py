@@ -40,7 +40,7 @@ class Subscription:
 
     def __post_init__(self) -> None:
         """Refuse a declaration that cannot work."""
-        if isinstance(self.types, str) or not self.types:
+        if not isinstance(self.types, tuple) or not self.types:
             raise ConfigurationError.of(
                 f"subscription {self.name}: types",
                 "a non-empty tuple of globs",

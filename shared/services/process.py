@@ -1,7 +1,7 @@
-"""What a process of ours asks of its operating system. Linux only.
+"""What tells one operating-system process from every other, and ties its life to its parent's.
 
-Called first thing in a program, from its main thread: the kernel binds the wish to the *thread*
-that started us, so a parent starts its programs from its main thread as well.
+Linux only: /proc and prctl. A pid alone says nothing after a restart or in another namespace, so
+an identity is (boot, pid namespace, pid, start time).
 """
 
 from __future__ import annotations
@@ -9,25 +9,80 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import socket
+from dataclasses import dataclass
+from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_STATE, _START_TIME = 0, 19  # fields of /proc/PID/stat after the command's closing parenthesis
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """Who a process is. `pid_started` counts clock ticks since boot."""
+
+    host: str
+    boot_id: str
+    pid_namespace: int
+    pid: int
+    pid_started: int
+
+    def same_host(self, other: ProcessIdentity) -> bool:
+        """Whether both pids mean the same thing: one boot, one pid namespace."""
+        return (self.boot_id, self.pid_namespace) == (other.boot_id, other.pid_namespace)
+
+
+def identity(pid: int | None = None) -> ProcessIdentity:
+    """Identity of a process on this host (default: this one)."""
+    number = os.getpid() if pid is None else pid
+    started = start_time(number)
+    return ProcessIdentity(
+        host=socket.gethostname(),
+        boot_id=Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip(),
+        pid_namespace=Path("/proc/self/ns/pid").stat().st_ino,
+        pid=number,
+        pid_started=started or 0,
+    )
+
+
+def start_time(pid: int) -> int | None:
+    """When the process started, in ticks since boot; None = no such process, or a zombie."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if fields[_STATE] in ("Z", "X") else int(fields[_START_TIME])
+
+
+def is_alive(other: ProcessIdentity) -> bool:
+    """Whether a process of this host lives; one of another host, or unreadable, counts as alive."""
+    if not identity().same_host(other):
+        return True
+    try:
+        return start_time(other.pid) == other.pid_started
+    except OSError:
+        return True
 
 
 def die_with_parent(number: signal.Signals, parent: int | None = None) -> None:
-    """Have the kernel send us a signal when our parent dies, however it dies.
-
-    A change of user id clears the wish: drop privileges before. It outlives an exec.
+    """Have the kernel send this process a signal when the thread that started it ends.
 
     Args:
-        number: SIGTERM to drain, SIGKILL to vanish.
-        parent: its process id, when known: then a parent that died before this call counts too.
-
-    Raises:
-        OSError: the kernel refused (not Linux).
+        number: the signal.
+        parent: pid that must still be the parent; if it is gone already, the signal is sent now.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+    _prctl(_PR_SET_PDEATHSIG, number)
     if parent is not None and os.getppid() != parent:
         os.kill(os.getpid(), number)
+
+
+def adopt_orphans() -> None:
+    """Become the reaper of everything that this process's descendants leave behind."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")

@@ -1,0 +1,60 @@
+"""What every program does before it works: wait for a database that it can use.
+
+A database that is away, or whose schema is still being migrated, is waited for with a backoff,
+never fatal: a restart of Postgres must not end a program for good. What waiting cannot mend
+(a breaking-newer schema) is raised.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from shared.backoff import RECONNECT, jittered
+from shared.errors import DatabaseRefused, WeirkeeperError
+from shared.postgres.connect import Connection, Use, connect
+from shared.postgres.schema import check_schema
+from shared.services.stop import StopSignal
+
+log = logging.getLogger(__name__)
+
+
+def wait_for_database(
+    url: str, name: str, stop: StopSignal, use: Use = Use.DURABLE
+) -> Connection | None:
+    """Connect and check the schema, as often as it takes.
+
+    Args:
+        url: libpq URI.
+        name: of the session.
+        stop: ends the wait.
+        use: of the session.
+
+    Returns:
+        An open connection, or None when a stop was requested first.
+
+    Raises:
+        SchemaTooNew: a breaking migration that this build does not know.
+    """
+    attempt, said = 0, ""
+    while not stop.requested:
+        try:
+            return _checked(url, name, use)
+        except WeirkeeperError as error:
+            if not (error.transient or isinstance(error, DatabaseRefused)):
+                raise
+            attempt += 1
+            if str(error) != said:
+                said = str(error)
+                log.warning("waiting for the database: %s", said)
+        stop.wait(jittered(RECONNECT.delay(attempt)))
+    return None
+
+
+def _checked(url: str, name: str, use: Use) -> Connection:
+    conn = connect(url, name, use)
+    try:
+        check_schema(conn)
+    except BaseException:
+        conn.close()
+        raise
+    return conn

@@ -1,0 +1,81 @@
+"""Telling the database what the application declares, so that SQL alone can refuse the unknown.
+
+Called by `weirkeeper migrate` (exactly this application) and by processes at boot (added to what
+another generation declared, so that two versions run side by side).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shared.app import App
+from shared.config.queues import Queue
+from shared.postgres.connect import Connection
+from shared.postgres.failures import translated
+from shared.postgres.statements import statement
+
+
+def declare(conn: Connection, app: App, *, replace: bool = False) -> None:
+    """Write queues, kinds, event types and routes that are new or changed.
+
+    Args:
+        conn: in autocommit mode.
+        app: the checked application.
+        replace: remove routes that this application does not declare.
+    """
+    with translated(), conn.transaction():
+        conn.execute(statement("catalog/lock"))
+        _queues(conn, app.all_queues)
+        _kinds(conn, app)
+        _event_types(conn, app)
+        _routes(conn, app, replace=replace)
+
+
+def _queues(conn: Connection, queues: Mapping[str, Queue]) -> None:
+    rows = sorted(queues.values(), key=lambda q: q.name)
+    conn.execute(
+        statement("catalog/declare_queues"),
+        {"names": [q.name for q in rows], "awaited": [q.awaited for q in rows]},
+    )
+
+
+def _kinds(conn: Connection, app: App) -> None:
+    rows = sorted(app.all_kinds.values(), key=lambda k: k.name)
+    queues = app.all_queues
+    conn.execute(
+        statement("catalog/declare_kinds"),
+        {
+            "names": [k.name for k in rows],
+            "queues": [k.queue for k in rows],
+            "max_attempts": [k.max_attempts for k in rows],
+            "timeouts_ms": [round((k.timeout or queues[k.queue].timeout) * 1000) for k in rows],
+            "awaited": [queues[k.queue].awaited if k.awaited is None else k.awaited for k in rows],
+        },
+    )
+
+
+def _event_types(conn: Connection, app: App) -> None:
+    rows = sorted(app.event_types, key=lambda t: t.name)
+    conn.execute(
+        statement("catalog/declare_event_types"),
+        {
+            "names": [t.name for t in rows],
+            "descriptions": [t.description for t in rows],
+            "subjects": [t.subject for t in rows],
+            "exposures": [t.exposure for t in rows],
+        },
+    )
+
+
+def _routes(conn: Connection, app: App, *, replace: bool) -> None:
+    rows = sorted((name, sub.name, sub.coalesce) for name, sub in app.routes)
+    conn.execute(
+        statement("catalog/declare_routes"),
+        {
+            "types": [r[0] for r in rows],
+            "subscriptions": [r[1] for r in rows],
+            "coalesces": [r[2] for r in rows],
+            "names": [s.name for s in app.subscriptions],
+            "replace": replace,
+        },
+    )

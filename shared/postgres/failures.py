@@ -1,0 +1,60 @@
+"""The one seam where psycopg's errors become ours.
+
+Every adapter method runs under `translated()`. What trying again can mend is `transient`; the job
+layer and the services' loops decide by that flag alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+
+from shared.errors import (
+    DatabaseRefused,
+    DatabaseUnavailable,
+    InvalidArguments,
+    UnknownEventType,
+    UnknownKind,
+    WeirkeeperError,
+)
+
+# SQLSTATEs of our own functions (docs/sql_contract.md).
+_OURS: dict[str, type[WeirkeeperError]] = {
+    "WK001": UnknownKind,
+    "WK002": InvalidArguments,
+    "WK003": UnknownEventType,
+    "WK004": InvalidArguments,
+}
+# Classes that pass: connection, transaction rollback, resources, operator intervention; and
+# lock_not_available, read_only_sql_transaction (a standby after failover).
+_PASSING_CLASSES = ("08", "40", "53", "57")
+_PASSING = ("55P03", "25006", "25P03")
+
+
+def is_transient(error: psycopg.Error) -> bool:
+    """Say whether trying the same again later can succeed."""
+    state = error.sqlstate
+    if state is None:
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return state[:2] in _PASSING_CLASSES or state in _PASSING
+
+
+def translate(error: psycopg.Error) -> WeirkeeperError:
+    """Our error for one of psycopg's."""
+    state = error.sqlstate or ""
+    message = (error.diag.message_primary or str(error)).strip()
+    if state in _OURS:
+        return _OURS[state](message)
+    label = f"{message} (SQLSTATE {state})" if state else message
+    return DatabaseUnavailable(label) if is_transient(error) else DatabaseRefused(label)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Run adapter code; raise ours from psycopg's errors."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise translate(error) from error

@@ -1,0 +1,114 @@
+"""A process's life as the others see it: its row, its beat, its phase; and its self-fence.
+
+Every program owns one `Life`. The beat has a connection of its own, so that a claim or a pass that
+hangs never makes its process look dead. When no beat was acknowledged for 10 s, or the row says
+that this life was declared dead, `on_fence` is called: others may already run its jobs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from shared.clock import SYSTEM
+from shared.errors import WeirkeeperError
+from shared.postgres.connect import Connection, connect
+from shared.postgres.processes import BEAT, SELF_FENCE, Registration, beat, register, stopped
+from shared.services.process import identity
+from shared.services.service import ticker
+
+log = logging.getLogger(__name__)
+
+
+class Life:
+    """Registers the process and beats for it.
+
+    Args:
+        url: libpq URI.
+        what: what the process says of itself.
+        on_fence: called once, from the beat's thread, when this life may be taken for dead.
+        on_death: called when the beat's loop itself dies.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        what: Registration,
+        on_fence: Callable[[], None],
+        on_death: Callable[[BaseException], None],
+    ) -> None:
+        self._url = url
+        self._what = what
+        self._on_fence = on_fence
+        self._lock = threading.Lock()  # the beat's connection: used by beat, say and stop
+        self._conn: Connection | None = None
+        self._phase = "starting"
+        self._address: str | None = None
+        self._fenced = False
+        self._acknowledged = SYSTEM.monotonic()
+        self._ticker = ticker("beat", BEAT, self._tick, on_death)
+        self.epoch = 0
+        self.backend_pids: Callable[[], list[int]] = list
+
+    def start(self) -> None:
+        """Register (synchronously committed) and begin to beat.
+
+        Raises:
+            WeirkeeperError: the database would not have it.
+        """
+        self._conn = connect(self._url, f"{self._what.slot} beat")
+        self.epoch = register(self._conn, identity(), self._what)
+        self._acknowledged = SYSTEM.monotonic()
+        self._ticker.start()
+
+    def started(self) -> bool:
+        """Whether it beats."""
+        return self._ticker.started()
+
+    def say(self, phase: str, address: str | None = None) -> None:
+        """Change the phase (starting, ready, draining) and tell the others at once."""
+        self._phase = phase
+        self._address = address or self._address
+        self._tick()
+
+    @property
+    def phase(self) -> str:
+        """The phase told last."""
+        return self._phase
+
+    def beat_age(self) -> float:
+        """Seconds since the last acknowledged beat was sent."""
+        return SYSTEM.monotonic() - self._acknowledged
+
+    def stop(self) -> None:
+        """Stop beating and say that the process ended in order."""
+        self._ticker.stop()
+        with self._lock:
+            if self._conn is not None and self.epoch:
+                try:
+                    stopped(self._conn, self.epoch)
+                except WeirkeeperError as error:
+                    log.warning("could not write the end of this process: %s", error)
+                self._conn.close()
+                self._conn = None
+
+    def _tick(self) -> None:
+        sent = SYSTEM.monotonic()
+        try:
+            with self._lock:
+                alive = self._beat()
+        except WeirkeeperError as error:
+            log.warning("beat failed: %s", error)
+            alive = self.beat_age() < SELF_FENCE
+        else:
+            self._acknowledged = sent if alive else self._acknowledged
+        if not alive and not self._fenced:
+            self._fenced = True
+            log.error("this process may be taken for dead: fencing itself")
+            self._on_fence()
+
+    def _beat(self) -> bool:
+        if self._conn is None or self._conn.closed:
+            self._conn = connect(self._url, f"{self._what.slot} beat")
+        return beat(self._conn, self.epoch, self._phase, self._address, self.backend_pids())

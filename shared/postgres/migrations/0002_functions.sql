@@ -1,0 +1,172 @@
+-- The SQL surface: what an application in any language calls inside its own transaction.
+-- breaking: no
+--
+-- Errors carry SQLSTATEs of their own: WK001 unknown kind, WK002 args or data that cannot be
+-- stored, WK003 unknown event type, WK004 a bad option.
+
+-- The sleep lock (docs/decisions/0001-sleep-lock.md). A sleeping consumer holds A and S exclusively; a writer that gets
+-- S shared, before the consumer could take it, may stay silent: the consumer cannot fall asleep
+-- until this transaction has ended, and then looks. NOTIFY in every writing transaction would
+-- serialise all commits on one cluster-wide lock.
+create function weirkeeper.wake(lock_no integer, channel text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  -- Prepared transactions may not hold what a NOTIFY queues; such callers rely on the poll.
+  if current_setting('weirkeeper.wake', true) = 'off' then
+    return;
+  end if;
+  if pg_try_advisory_lock_shared(1464160587, lock_no * 2) then
+    perform pg_advisory_unlock_shared(1464160587, lock_no * 2);
+    if pg_try_advisory_xact_lock_shared(1464160587, lock_no * 2 + 1) then
+      return;
+    end if;
+  end if;
+  perform pg_notify(channel, '');
+end $$;
+comment on function weirkeeper.wake is
+  'Wakes a consumer if it sleeps, silently binds it to look if it does not.';
+
+create function weirkeeper.wake_queue(queue_name text) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  select weirkeeper.wake(q.no, 'weirkeeper_queue_' || q.no)
+  from weirkeeper.queue q where q.name = queue_name
+$$;
+comment on function weirkeeper.wake_queue is 'Wakes the processes of one queue.';
+
+-- Refuses what Python refuses (shared/jsonvalue.py), as far as jsonb can still hold it.
+create function weirkeeper.check_object(what text, value jsonb) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+declare
+  size integer := octet_length(value::text);
+begin
+  if jsonb_typeof(value) is distinct from 'object' then
+    raise exception using errcode = 'WK002', message = format(
+      '%s: expected a JSON object; got %s; wrap the value in an object',
+      what, coalesce(jsonb_typeof(value), 'NULL'));
+  end if;
+  if size > 262144 then
+    raise exception using errcode = 'WK002', message = format(
+      '%s: expected at most 262144 bytes of JSON; got %s; store the content elsewhere and pass its id',
+      what, size);
+  end if;
+  if jsonb_path_exists(value,
+       'strict $.**{64} ? (@.type() == "object" || @.type() == "array")') then
+    raise exception using errcode = 'WK002', message = format(
+      '%s: expected at most 64 levels of nesting; got more; flatten the value', what);
+  end if;
+end $$;
+comment on function weirkeeper.check_object is
+  'Raises WK002 unless the value is a JSON object within the limits of size and depth.';
+
+-- Completes a row of `job` that was inserted with kind and args alone, whoever inserts it, and
+-- puts it where it waits. The enqueue functions insert complete rows and skip it (queue given).
+create function weirkeeper.job_complete() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  declared weirkeeper.kind;
+begin
+  select * into declared from weirkeeper.kind k where k.name = new.kind;
+  if not found then
+    raise exception using errcode = 'WK001', message = format(
+      'kind: expected a declared kind; got %L; declare it in the application and run weirkeeper migrate',
+      new.kind);
+  end if;
+  perform weirkeeper.check_object('args of kind ' || new.kind, new.args);
+  new.queue := declared.queue;
+  new.max_attempts := coalesce(new.max_attempts, declared.max_attempts);
+  new.timeout_ms := coalesce(new.timeout_ms, declared.timeout_ms);
+  new.awaited := coalesce(new.awaited, declared.awaited);
+  perform pg_current_xact_id();  -- rule 1: a transaction id before a sequence number
+  if new.run_at > clock_timestamp() then
+    insert into weirkeeper.scheduled (job_id, run_at, queue, kind, priority, attempt, run, why)
+    values (new.id, new.run_at, new.queue, new.kind, new.priority, 0, 0, 'delay');
+  else
+    insert into weirkeeper.ready (queue, kind, priority, job_id)
+    values (new.queue, new.kind, new.priority, new.id);
+    perform weirkeeper.wake_queue(new.queue);
+  end if;
+  return new;
+end $$;
+comment on function weirkeeper.job_complete is 'Trigger: fills in and places a job.';
+
+create trigger job_complete before insert on weirkeeper.job
+  for each row when (new.queue is null) execute function weirkeeper.job_complete();
+
+create function weirkeeper.enqueue(
+  kind text,
+  args jsonb default '{}',
+  run_at timestamptz default null,
+  priority integer default null,
+  owner_id text default null,
+  awaited boolean default null,
+  max_attempts integer default null,
+  timeout_ms integer default null,
+  trace text default null
+) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  new_id bigint;
+begin
+  if not coalesce(priority, 2) between 1 and 4 then
+    raise exception using errcode = 'WK004', message = format(
+      'priority: expected 1 (first) to 4; got %s; leave it out for 2', priority);
+  end if;
+  if run_at is not null and not isfinite(run_at) then
+    raise exception using errcode = 'WK004', message = format(
+      'run_at: expected a moment; got %s; leave it out to run at once', run_at);
+  end if;
+  if max_attempts < 1 or timeout_ms < 1 then
+    raise exception using errcode = 'WK004', message = format(
+      'max_attempts and timeout_ms: expected 1 or more; got %s and %s; leave them out for the kind''s',
+      max_attempts, timeout_ms);
+  end if;
+  insert into weirkeeper.job
+    (kind, args, run_at, priority, owner_id, awaited, max_attempts, timeout_ms, trace)
+  values
+    (enqueue.kind, enqueue.args, enqueue.run_at, coalesce(enqueue.priority, 2), enqueue.owner_id,
+     enqueue.awaited, enqueue.max_attempts, enqueue.timeout_ms, enqueue.trace)
+  returning id into new_id;
+  return new_id;
+end $$;
+comment on function weirkeeper.enqueue is
+  'Adds a job in the caller''s transaction; returns its id. WK001, WK002, WK004.';
+
+-- Every event, however it was inserted, becomes pending and wakes the relay. Bulk inserts pay once.
+create function weirkeeper.event_recorded() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  stranger text;
+begin
+  select e.type into stranger from new_events e
+  where not exists (select from weirkeeper.event_type t where t.name = e.type) limit 1;
+  if found then
+    raise exception using errcode = 'WK003', message = format(
+      'event type: expected a declared type; got %L; declare it in the application and run weirkeeper migrate',
+      stranger);
+  end if;
+  perform weirkeeper.check_object('data of event ' || e.type, e.data) from new_events e;
+  insert into weirkeeper.event_pending (event_id) select e.id from new_events e order by e.seq;
+  perform weirkeeper.wake(0, 'weirkeeper_relay');
+  return null;
+end $$;
+comment on function weirkeeper.event_recorded is 'Trigger: checks new events and makes them pending.';
+
+create trigger event_recorded after insert on weirkeeper.event
+  referencing new table as new_events for each statement
+  execute function weirkeeper.event_recorded();
+
+create function weirkeeper.record_event(
+  type text,
+  owner_id text default null,
+  subject text default '',
+  data jsonb default '{}',
+  trace text default null
+) returns uuid
+language sql set search_path = pg_catalog, pg_temp as $$
+  insert into weirkeeper.event (type, owner_id, subject, data, trace)
+  values (record_event.type, record_event.owner_id, record_event.subject, record_event.data,
+          record_event.trace)
+  returning id
+$$;
+comment on function weirkeeper.record_event is
+  'Records an event in the caller''s transaction; returns its id. WK002, WK003.';

@@ -1,0 +1,44 @@
+"""ADAPTER of the port Recorder: the SQL function `weirkeeper.record_event`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import psycopg
+
+from shared.jsonvalue import encode_object
+from shared.postgres.failures import translated
+from shared.postgres.statements import statement
+
+
+class PostgresRecorder:
+    """Records through one connection; the caller owns its transaction."""
+
+    def __init__(self, conn: psycopg.Connection[Any]) -> None:
+        self._conn = conn
+
+    def with_tx(self, conn: psycopg.Connection[Any]) -> Self:
+        """Return one that writes through `conn`; this one is left as it is."""
+        return type(self)(conn)
+
+    def record(
+        self,
+        event_type: str,
+        *,
+        owner_id: str | None = None,
+        subject: str = "",
+        data: Mapping[str, Any] | None = None,
+        trace: str | None = None,
+    ) -> str:
+        """Record an event; see shared.events.port.Recorder.record."""
+        params = {
+            "type": event_type,
+            "owner_id": owner_id,
+            "subject": subject,
+            "data": encode_object(dict(data or {}), f"data of event {event_type}"),
+            "trace": trace,
+        }
+        with translated(), self._conn.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
+            row = cursor.execute(statement("events/record"), params).fetchone()
+            return str(row[0]) if row else ""

@@ -1,0 +1,2 @@
+-- Whether any migration was ever applied here. Index: pg_class's own.
+select to_regclass('weirkeeper.migration') is not null

@@ -1,0 +1,6 @@
+-- One beat: one HOT update by primary key. No row back = this life was declared dead: fence oneself.
+update weirkeeper.process
+set beat_at = clock_timestamp(), phase = %(phase)s, address = coalesce(%(address)s, address),
+    backend_pids = %(backend_pids)s
+where epoch = %(epoch)s and phase <> 'stopped'
+returning epoch

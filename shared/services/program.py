@@ -1,0 +1,66 @@
+"""How every program begins and ends: arguments, settings, log, exit code.
+
+Each `main` calls `run` with what is its own. Errors that a person must mend become one clear line
+and exit code 78; a loop that died becomes 1, and the supervisor starts the program again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import signal
+import sys
+from collections.abc import Callable, Sequence
+
+from shared.config.settings import Settings
+from shared.errors import ConfigurationError
+from shared.services import exit_codes
+from shared.services.process import die_with_parent
+from shared.services.stop import StopSignal
+from shared.telemetry import logs
+
+Body = Callable[[Settings, argparse.Namespace, StopSignal], int]
+
+log = logging.getLogger(__name__)
+
+
+def run(
+    parser: argparse.ArgumentParser,
+    argv: Sequence[str] | None,
+    body: Body,
+    check: Callable[[Settings, argparse.Namespace], dict[str, object]],
+) -> int:
+    """Run a program to its end.
+
+    Args:
+        parser: with the program's own arguments; `--check` is added here.
+        argv: arguments; None = the process's.
+        body: the program; returns its exit code. Signals arrive at the StopSignal.
+        check: refuses what cannot work, and returns what `--check` prints beside the settings.
+
+    Returns:
+        An exit code of shared.services.exit_codes.
+    """
+    parser.add_argument(
+        "--check", action="store_true", help="print the effective settings and exit"
+    )
+    args = parser.parse_args(argv)
+    stop = StopSignal()
+    stop.install()  # before anything slow: a SIGTERM during start-up ends it like any other
+    die_with_parent(signal.SIGTERM)  # a supervisor killed by SIGKILL must not leave us behind
+    try:
+        settings = Settings.load()
+        found = check(settings, args)
+        if args.check:
+            print(json.dumps({**settings.describe(), **found}, indent=2, default=str))  # noqa: T201
+            return exit_codes.OK
+        logs.setup(settings.log_level, process=parser.prog, slot=getattr(args, "slot", parser.prog))
+        code = body(settings, args, stop)
+    except ConfigurationError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)  # noqa: T201
+        return exit_codes.CONFIGURATION
+    if stop.failure is not None:
+        log.error("stopped by the failure of a loop: %s", stop.failure)
+        return exit_codes.FAILED
+    return code
