@@ -123,7 +123,7 @@ class Environment:
 
 
 # Written by our own processes for their children and for supervisord, not by people.
-INTERNAL = ("WEIRKEEPER_EPOCH", "WEIRKEEPER_SLOT")
+INTERNAL = ("WEIRKEEPER_EPOCH", "WEIRKEEPER_SLOT", "WEIRKEEPER_PYTHON")
 
 
 def _known(name: str) -> bool:
