@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.support.waiting import until
@@ -22,9 +23,13 @@ FAST = {"fsync": "off", "full_page_writes": "off", "max_connections": "200"}
 
 
 class ThrowawayCluster:
-    """Started when made; `stop` ends it and removes its folder."""
+    """Started when made; `stop` ends it and removes its folder.
 
-    def __init__(self) -> None:
+    Args:
+        settings: of the server, over the embedded server's defaults.
+    """
+
+    def __init__(self, settings: Mapping[str, str] = FAST) -> None:
         _remove_leftovers()
         self._base = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
         self._base.chmod(0o711)
@@ -33,7 +38,7 @@ class ThrowawayCluster:
         password = embedded.kept_password(self._base / "password")
         embedded.initialise(cluster, password, sync=False)
         port = free_port()
-        embedded.configure(cluster, port, FAST)
+        embedded.configure(cluster, port, settings)
         self._log = (self._base / "log").open("wb")
         self.process = subprocess.Popen(
             launch.command(cluster, signal.SIGQUIT),
