@@ -19,6 +19,7 @@ from shared.errors import ConfigurationError
 from weirkeeper.server.account import Account
 from weirkeeper.server.binaries import major
 from weirkeeper.server.folders import socket_folder
+from weirkeeper.server.private import write_private
 
 USER = "weirkeeper"
 SOCKET_NAME = len(".s.PGSQL.65535.lock")
@@ -69,7 +70,7 @@ def kept_password(file: Path) -> str:
         return file.read_text()
     except FileNotFoundError:
         password = secrets.token_urlsafe(24)
-        _write_private(file, password)
+        write_private(file, password)
         return password
 
 
@@ -97,7 +98,7 @@ def initialise(cluster: Cluster, password: str, *, sync: bool = True) -> bool:
     cluster.account.own_folder(aside)
     secret = cluster.base / "initdb.password"
     secret.unlink(missing_ok=True)
-    _write_private(secret, password)
+    write_private(secret, password)
     os.chown(secret, cluster.account.uid, cluster.account.gid)
     try:
         _initdb(cluster, aside, secret, sync=sync)
@@ -193,14 +194,3 @@ def _refuse_other_version(cluster: Cluster) -> None:
 
 def _quoted(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
-
-
-def _write_private(file: Path, text: str) -> None:
-    """Write whole or not at all, readable by us alone."""
-    fresh = file.with_name(file.name + ".new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    fresh.rename(file)

@@ -1,0 +1,165 @@
+"""The supervisord configuration of one server: supervisord.conf plus what only this start knows.
+
+Reads the file that ships with the project and the operator's HOME/conf/*.conf, adds the embedded
+Postgres, log files, the control socket's place and password, stop times that fit the drain, and a
+program for each queue that the application declares; writes HOME/run/supervisord.conf (0600).
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import sysconfig
+from collections.abc import Iterable
+from configparser import RawConfigParser
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import join
+
+from shared.config.settings import Settings
+from shared.errors import ConfigurationError
+from weirkeeper.server.private import write_private
+
+FLUSH = 5.0  # seconds after drain and grace for the last outcomes and the end of the interpreter
+MARGIN = 3  # seconds that stopwaitsecs has above drain + grace + flush
+CONTROL_USER = "weirkeeper"
+LOG_BYTES = "10MB"
+LOG_BACKUPS = "3"
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """Supervisord's own socket: where, and the password it asks for."""
+
+    socket: Path
+    password: str
+
+
+def shipped() -> Path:
+    """supervisord.conf: beside the packages in a checkout, else where a wheel puts it.
+
+    Raises:
+        ConfigurationError: in neither place.
+    """
+    beside = Path(__file__).resolve().parents[2] / "supervisord.conf"
+    installed = Path(sysconfig.get_path("data")) / "share" / "weirkeeper" / "supervisord.conf"
+    for place in (beside, installed):
+        if place.is_file():
+            return place
+    raise ConfigurationError.of(
+        "supervisord.conf", f"{beside} or {installed}", "neither", "install weirkeeper again"
+    )
+
+
+def read(home: Path) -> RawConfigParser:
+    """The shipped configuration with the operator's own over it, as supervisord would read it."""
+    parser = RawConfigParser(inline_comment_prefixes=(";", "#"), strict=False)
+    for file in (shipped(), *sorted((home / "conf").glob("*.conf"))):
+        here = str(file.parent).replace("%", "%%")
+        parser.read_string(file.read_text().replace("%(here)s", here), source=str(file))
+    parser.remove_section("include")
+    return parser
+
+
+def programs(parser: RawConfigParser) -> list[str]:
+    """Names of its programs."""
+    return [s.removeprefix("program:") for s in parser.sections() if s.startswith("program:")]
+
+
+def stop_seconds(settings: Settings) -> float:
+    """What a queue process may need to end: drain, grace and flush."""
+    return settings.drain_seconds + settings.grace_seconds + FLUSH
+
+
+def complete(
+    parser: RawConfigParser,
+    settings: Settings,
+    queues: Iterable[str],
+    control: Control,
+    postgres: list[str] | None,
+) -> None:
+    """Add to the configuration what only this start knows.
+
+    Args:
+        parser: from `read`.
+        settings: home and drain.
+        queues: of the whole application.
+        control: supervisord's socket.
+        postgres: command of the embedded server, or None.
+    """
+    _add_queues(parser, queues)
+    _fit_stop_times(parser, settings)
+    if postgres is not None:
+        _add_postgres(parser, postgres)
+    _log_to_files(parser, settings.home / "log")
+    _control(parser, control)
+
+
+def write(parser: RawConfigParser, home: Path) -> Path:
+    """Write HOME/run/supervisord.conf, which holds the control password; return it."""
+    text = io.StringIO()
+    parser.write(text, space_around_delimiters=False)
+    file = home / "run" / "supervisord.conf"
+    write_private(file, text.getvalue())
+    return file
+
+
+def _add_queues(parser: RawConfigParser, queues: Iterable[str]) -> None:
+    have = programs(parser)
+    group = parser["group:queues"]
+    for queue in queues:
+        name = queue.replace("_", "-")
+        if name not in have:
+            parser[f"program:{name}"] = dict(parser["program:index"])
+            command = parser["program:index"]["command"]
+            parser[f"program:{name}"]["command"] = command.replace(
+                "workers index", f"workers {queue}"
+            )
+            group["programs"] += f",{name}"
+
+
+def _fit_stop_times(parser: RawConfigParser, settings: Settings) -> None:
+    needed = math.ceil(stop_seconds(settings)) + MARGIN
+    for name in parser["group:queues"]["programs"].split(","):
+        section = parser[f"program:{name.strip()}"]
+        section["stopwaitsecs"] = str(max(needed, int(section["stopwaitsecs"])))
+
+
+def _add_postgres(parser: RawConfigParser, command: list[str]) -> None:
+    parser["group:postgres"] = {"programs": "postgres", "priority": "1"}
+    parser["program:postgres"] = {
+        "command": _plain(join(command)),
+        "autorestart": "true",
+        "startsecs": "1",
+        "startretries": "10",
+        "stopsignal": "INT",
+        "stopwaitsecs": "60",
+        "redirect_stderr": "true",
+    }
+
+
+def _log_to_files(parser: RawConfigParser, folder: Path) -> None:
+    for name in programs(parser):
+        section = parser[f"program:{name}"]
+        section["stdout_logfile"] = _plain(str(folder / f"{name}.log"))
+        section["stdout_logfile_maxbytes"] = LOG_BYTES
+        section["stdout_logfile_backups"] = LOG_BACKUPS
+    parser["supervisord"].update(
+        {
+            "logfile": _plain(str(folder / "supervisord.log")),
+            "logfile_maxbytes": LOG_BYTES,
+            "logfile_backups": LOG_BACKUPS,
+            "silent": "true",
+        }
+    )
+
+
+def _control(parser: RawConfigParser, control: Control) -> None:
+    secret = {"username": CONTROL_USER, "password": control.password}
+    parser["unix_http_server"].update({"file": _plain(str(control.socket)), **secret})
+    parser["supervisorctl"].update({"serverurl": _plain(f"unix://{control.socket}"), **secret})
+
+
+def _plain(text: str) -> str:
+    """Text without expansions."""
+    return text.replace("%", "%%")

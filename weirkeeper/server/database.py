@@ -1,0 +1,82 @@
+"""The embedded Postgres of one server, made ready to be started by its supervisord."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.config.settings import Settings
+from shared.errors import ConfigurationError
+from weirkeeper.server import binaries, embedded, launch, postmaster
+from weirkeeper.server.account import Account
+from weirkeeper.server.folders import postgres_base
+from weirkeeper.server.ports import free_port
+
+STOP_WAIT = 60.0  # seconds for a shutdown checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedDatabase:
+    """Ready to start: its URL, command line, and where its sockets and data are."""
+
+    cluster: embedded.Cluster
+    url: str
+    command: list[str]
+    sockets: Path
+
+    def stop(self) -> bool:
+        """End what still runs on the data folder; return whether nothing is left."""
+        return postmaster.stop(self.cluster.data, signal.SIGINT, STOP_WAIT)
+
+
+def prepare(settings: Settings, home: Path, tell: Callable[[str], None]) -> EmbeddedDatabase:
+    """Find the binaries, stop a stray postmaster, make the data folder, write the configuration.
+
+    Args:
+        settings: port, user, binaries.
+        home: made by folders.prepare_home.
+        tell: gets a line for what takes a while or surprises.
+
+    Raises:
+        ConfigurationError: no binaries, another version's data, a postmaster that does not end.
+    """
+    account = Account.choose(settings.postgres_user)
+    found = binaries.find(settings.pgbin, account)
+    returning = (home / "postgres").exists()
+    cluster = embedded.Cluster(found, postgres_base(home, account), account)
+    _stop_stray(cluster)
+    password = home / "postgres.password"
+    if not (returning and password.exists()):
+        _set_aside(cluster, tell)
+    if embedded.initialise(cluster, embedded.kept_password(password)):
+        tell(f"made a Postgres data folder in {cluster.data}")
+    port = settings.postgres_port or free_port()
+    sockets = embedded.configure(cluster, port)
+    # SIGTERM lets clients finish: when supervisord is killed, its programs drain first.
+    command = launch.command(cluster, signal.SIGTERM)
+    url = cluster.url(port, embedded.kept_password(password))
+    return EmbeddedDatabase(cluster, url, command, sockets)
+
+
+def _stop_stray(cluster: embedded.Cluster) -> None:
+    if not postmaster.stop(cluster.data, signal.SIGINT, STOP_WAIT):
+        stray = postmaster.find(cluster.data)
+        raise ConfigurationError.of(
+            "embedded Postgres",
+            f"no other server on {cluster.data}",
+            f"process {stray.pid if stray else 'unknown'}, which does not end",
+            "stop it, or set WEIRKEEPER_HOME to another folder",
+        )
+
+
+def _set_aside(cluster: embedded.Cluster, tell: Callable[[str], None]) -> None:
+    """Keep data whose home folder was removed (root's lies elsewhere): its password is gone."""
+    if not cluster.data.exists():
+        return
+    aside = cluster.base / "postgres.before"
+    shutil.rmtree(aside, ignore_errors=True)
+    cluster.data.rename(aside)
+    tell(f"its home is new, so earlier data was set aside in {aside}")

@@ -1,0 +1,75 @@
+"""`python -P -m weirkeeper.server.migrate [--wait]`: schema and declarations, then it is done.
+
+The one-shot program `migrate` of supervisord.conf, and `weirkeeper migrate`. The other programs
+run no DDL; they wait until this has run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from shared.app import load_app
+from shared.backoff import RECONNECT, jittered
+from shared.config.settings import Settings
+from shared.errors import ConfigurationError, WeirkeeperError
+from shared.postgres.catalog import declare
+from shared.postgres.connect import connect
+from shared.postgres.migrator import migrate
+from shared.services import exit_codes
+from shared.services.stop import StopSignal
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Migrate and declare.
+
+    Returns:
+        0 done, 1 the database would not have it, 78 a mistake in the settings.
+    """
+    parser = argparse.ArgumentParser(
+        "weirkeeper migrate", description="Bring the schema up to date."
+    )
+    parser.add_argument("--wait", action="store_true", help="wait for a database that is away")
+    args = parser.parse_args(argv)
+    stop = StopSignal()
+    stop.install()
+    try:
+        return _until_done(Settings.load(), stop, wait=args.wait)
+    except ConfigurationError as error:
+        sys.stderr.write(f"weirkeeper migrate: {error}\n")
+        return exit_codes.CONFIGURATION
+    except WeirkeeperError as error:
+        sys.stderr.write(f"weirkeeper migrate: {error}\n")
+        return exit_codes.FAILED
+
+
+def _until_done(settings: Settings, stop: StopSignal, *, wait: bool) -> int:
+    attempt = 0
+    while not stop.requested:
+        try:
+            return _once(settings)
+        except WeirkeeperError as error:
+            if not (wait and error.transient):
+                raise
+        attempt += 1
+        stop.wait(jittered(RECONNECT.delay(attempt)))
+    return exit_codes.OK
+
+
+def _once(settings: Settings) -> int:
+    url = settings.database()
+    app = load_app(settings.app)
+    applied = migrate(url, _tell)
+    with connect(url, "migrate") as connection:
+        declare(connection, app, replace=True)
+    _tell(f"schema up to date, {applied} migrations applied")
+    return exit_codes.OK
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""Waiting until every process is ready, as their rows in the database tell.
+
+supervisord's own word is no help: RUNNING means "did not exit within startsecs".
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from shared.errors import ConfigurationError, WeirkeeperError
+from shared.postgres.connect import Connection, Use, connect
+from shared.postgres.processes import processes
+from shared.services import exit_codes
+from shared.services.process import ProcessIdentity, is_alive
+from shared.services.stop import StopSignal
+from weirkeeper.server.supervisor import ProgramState, Supervisor
+
+LOOK = 0.05  # seconds between looks at the process rows
+LOOK_AT_PROGRAMS = 1.0  # seconds between questions to supervisord
+REMIND = 10.0  # seconds between lines that say what is waited for
+
+Role = tuple[str, str | None]  # role and queue
+
+
+def expected_roles(queues: Iterable[str]) -> set[Role]:
+    """Which processes a whole server has."""
+    single: set[Role] = {("relay", None), ("listener", None), ("metrics", None)}
+    return single | {("queue", name) for name in queues}
+
+
+class Readiness:
+    """Watches one start.
+
+    Args:
+        url: of the database.
+        expected: from expected_roles.
+        supervisor: asked for programs that cannot start.
+        logs: folder of the programs' logs.
+    """
+
+    def __init__(self, url: str, expected: set[Role], supervisor: Supervisor, logs: Path) -> None:
+        self._url = url
+        self._expected = expected
+        self._supervisor = supervisor
+        self._logs = logs
+        self._connection: Connection | None = None
+
+    def wait(self, stop: StopSignal, tell: Callable[[str], None]) -> dict[str, str] | None:
+        """Wait for all of them, however long it takes.
+
+        Args:
+            stop: ends the wait.
+            tell: now and then gets a line that says what is missing.
+
+        Returns:
+            Address by role, or None when a stop was asked for or supervisord ended.
+
+        Raises:
+            ConfigurationError: a program refuses to start.
+        """
+        next_question = next_reminder = 0.0
+        try:
+            while not stop.requested and self._supervisor.running():
+                ready = self._ready_roles()
+                if self._expected <= ready.keys():
+                    return {role: address for (role, _), address in ready.items() if address}
+                now = time.monotonic()
+                if now >= next_question:
+                    self._refuse_failed()
+                    next_reminder = next_reminder or now + REMIND
+                    next_question = now + LOOK_AT_PROGRAMS
+                if now >= next_reminder:
+                    tell(f"waiting for {_names(self._expected - ready.keys())}")
+                    next_reminder = now + REMIND
+                stop.wait(LOOK)
+            return None
+        finally:
+            self._disconnect()
+
+    def _ready_roles(self) -> dict[Role, str]:
+        try:
+            if self._connection is None:
+                self._connection = connect(self._url, "server", Use.READ)
+            rows = processes(self._connection)
+        except WeirkeeperError:
+            self._disconnect()
+            return {}
+        return {
+            (row["role"], row["queue"]): row["address"] or ""
+            for row in rows
+            if row["phase"] == "ready" and is_alive(_identity(row))
+        }
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _refuse_failed(self) -> None:
+        for program in self._supervisor.states():
+            if _failed(program):
+                raise ConfigurationError(self._told(program))
+
+    def _told(self, program: ProgramState) -> str:
+        log = self._logs / f"{program.name}.log"
+        try:
+            last = [line for line in log.read_text(errors="replace").splitlines() if line][-1]
+        except (OSError, IndexError):
+            last = "it wrote nothing"
+        if last.startswith("{"):
+            last = _message(last)
+        return f"program {program.name} does not start: {last} (more in {log})"
+
+
+def _failed(program: ProgramState) -> bool:
+    if program.state == "EXITED" and program.name == "migrate":
+        return program.exit_code != exit_codes.OK
+    refused = program.exit_code == exit_codes.CONFIGURATION
+    return program.state == "FATAL" or (refused and program.state in ("BACKOFF", "EXITED"))
+
+
+def _identity(row: Mapping[str, Any]) -> ProcessIdentity:
+    names = ("host", "boot_id", "pid_namespace", "pid", "pid_started")
+    return ProcessIdentity(**{name: row[name] for name in names})
+
+
+def _names(roles: Iterable[Role]) -> str:
+    return ", ".join(sorted(queue or role for role, queue in roles))
+
+
+def _message(line: str) -> str:
+    try:
+        return str(json.loads(line)["message"])
+    except (ValueError, KeyError, TypeError):
+        return line

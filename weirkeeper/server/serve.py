@@ -1,0 +1,148 @@
+"""One life of a server: prepare, start, wait until ready, watch, stop in order.
+
+Before it: checks. Everything that it starts ends with it, also when it is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import select
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from shared.config.settings import Settings
+from shared.services import exit_codes
+from shared.services.stop import StopSignal
+from weirkeeper.server import compose, database, published
+from weirkeeper.server.account import Account
+from weirkeeper.server.checks import Deployment, check_supervision
+from weirkeeper.server.database import EmbeddedDatabase
+from weirkeeper.server.folders import prepare_home, socket_folder
+from weirkeeper.server.greeting import greeting
+from weirkeeper.server.leftovers import wait_for_end
+from weirkeeper.server.lock import only_server
+from weirkeeper.server.ports import refuse_taken
+from weirkeeper.server.ready import Readiness, expected_roles
+from weirkeeper.server.supervisor import Supervisor
+from weirkeeper.server.telling import complain, say
+
+CONTROL_NAME = len("supervisor.sock.4194304")  # supervisord makes it under a name with its pid
+OTHERS = 90.0  # seconds for relay, listener, metrics, migrate and postgres, beside the queues
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What one start stands on.
+
+    Attributes:
+        settings: of this server.
+        deployment: what the checks found.
+        embedded: our own Postgres, or None when DATABASE_URL names another.
+        began: monotonic time at which the command was given.
+    """
+
+    settings: Settings
+    deployment: Deployment
+    embedded: EmbeddedDatabase | None
+    began: float
+
+    @property
+    def url(self) -> str:
+        """The database's URL."""
+        return self.embedded.url if self.embedded else self.settings.database()
+
+    @property
+    def patience(self) -> float:
+        """Seconds that a stop in order may take."""
+        return compose.stop_seconds(self.settings) + OTHERS
+
+
+def serve(settings: Settings, deployment: Deployment, stop: StopSignal, began: float) -> int:
+    """Run until a stop is asked for; return the exit code.
+
+    Args:
+        settings: of this server.
+        deployment: what the checks found.
+        stop: SIGTERM and SIGINT arrive here.
+        began: monotonic time at which the command was given.
+
+    Raises:
+        ConfigurationError: it cannot start.
+    """
+    home = prepare_home(settings.home)
+    with only_server(home):
+        wait_for_end(home, compose.stop_seconds(settings) + OTHERS, say)
+        embedded = database.prepare(settings, home, say) if settings.embedded else None
+        refuse_taken(settings)
+        start = Start(settings, deployment, embedded, began)
+        with _supervised(start) as supervisor:
+            _tell_when_ready(start, supervisor, stop)
+            if not stop.requested:
+                _watch(supervisor, stop)
+            code = exit_codes.OK
+            if not supervisor.running():
+                complain(f"supervisord ended by itself; its last words are in {home / 'log'}")
+                code = exit_codes.FAILED
+            return _stop(start, supervisor) or code
+
+
+@contextmanager
+def _supervised(start: Start) -> Iterator[Supervisor]:
+    settings, deployment = start.settings, start.deployment
+    home = settings.home
+    sockets = socket_folder(home / "run", CONTROL_NAME, Account("", os.geteuid(), os.getegid()))
+    control = compose.Control(sockets / "supervisor.sock", secrets.token_urlsafe(24))
+    command = start.embedded.command if start.embedded else None
+    compose.complete(deployment.supervision, settings, deployment.queues, control, command)
+    check_supervision(deployment, settings)
+    configuration = compose.write(deployment.supervision, home)
+    published.publish(home, start.url, {"embedded": start.embedded is not None})
+    supervisor = Supervisor(configuration, home, control)
+    try:
+        yield supervisor
+    finally:
+        supervisor.stop(start.patience)
+        published.withdraw(home)
+
+
+def _tell_when_ready(start: Start, supervisor: Supervisor, stop: StopSignal) -> None:
+    home = start.settings.home
+    roles = expected_roles(start.deployment.queues)
+    addresses = Readiness(start.url, roles, supervisor, home / "log").wait(stop, say)
+    if addresses is not None:
+        seconds = time.monotonic() - start.began
+        for line in greeting(home, start.url, addresses, _psql(start.embedded), seconds):
+            say(line)
+
+
+def _watch(supervisor: Supervisor, stop: StopSignal) -> None:
+    """Sleep until a stop is asked for or supervisord ends."""
+    if not supervisor.running():
+        return
+    handle = os.pidfd_open(supervisor.process.pid)
+    try:
+        select.select([stop.fileno(), handle], [], [])
+    finally:
+        os.close(handle)
+
+
+def _stop(start: Start, supervisor: Supervisor) -> int:
+    began = time.monotonic()
+    say("stopping: the relay, then the queues together, listener, metrics, database")
+    if not supervisor.stop(start.patience):
+        supervisor.process.kill()  # its programs get SIGTERM from the kernel
+        complain(f"supervisord did not end within {start.patience:g} s and was killed")
+        return exit_codes.DRAIN_OVERRAN
+    wait_for_end(start.settings.home, start.patience, say)
+    if start.embedded is not None:
+        start.embedded.stop()
+    say(f"stopped after {time.monotonic() - began:.1f} s")
+    return exit_codes.OK
+
+
+def _psql(embedded: EmbeddedDatabase | None) -> str:
+    own = embedded.cluster.binaries / "psql" if embedded else None
+    return str(own) if own and own.is_file() else "psql"

@@ -1,0 +1,96 @@
+"""The supervisord that `weirkeeper server` starts: its start, what it knows, and its end.
+
+It leads a process group of its own, so that Ctrl-C reaches only us, and dies with us: the kernel
+sends it SIGTERM however we end, and it then stops everything in order.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import xmlrpc.client
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from supervisor.xmlrpc import SupervisorTransport
+
+from weirkeeper.server.compose import CONTROL_USER, Control
+
+PAUSE = 0.1  # seconds between looks
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramState:
+    """What supervisord knows of one program.
+
+    Attributes:
+        state: RUNNING, STARTING, BACKOFF, EXITED, FATAL, ….
+        exit_code: of its last end, 0 before any.
+    """
+
+    name: str
+    state: str
+    exit_code: int
+    pid: int
+
+
+class Supervisor:
+    """One running supervisord.
+
+    Args:
+        configuration: written by compose.
+        home: WEIRKEEPER_HOME, handed on to every program.
+        control: its socket.
+    """
+
+    def __init__(self, configuration: Path, home: Path, control: Control) -> None:
+        self._control = control
+        self.process = subprocess.Popen(
+            [
+                "/usr/bin/env",
+                f"WEIRKEEPER_HOME={home}",
+                f"WEIRKEEPER_PYTHON={sys.executable}",
+                sys.executable,
+                "-P",
+                "-m",
+                "weirkeeper.server.bound",
+                "supervisor.supervisord",
+                "-c",
+                str(configuration),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=(home / "log" / "supervisord.out").open("wb"),
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self.process.poll() is None
+
+    def states(self) -> list[ProgramState]:
+        """Every program's state; none while its socket does not answer."""
+        transport = SupervisorTransport(
+            CONTROL_USER, self._control.password, f"unix://{self._control.socket}"
+        )
+        proxy = xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport)
+        try:
+            rows = cast("list[dict[str, Any]]", proxy.supervisor.getAllProcessInfo())
+        except (OSError, xmlrpc.client.Error):
+            return []
+        return [ProgramState(r["name"], r["statename"], r["exitstatus"], r["pid"]) for r in rows]
+
+    def stop(self, seconds: float) -> bool:
+        """Ask it to stop everything in order and wait; return whether it did in time."""
+        if self.running():
+            self.process.terminate()
+        deadline = time.monotonic() + seconds
+        while self.running():
+            if time.monotonic() > deadline:
+                return False
+            # Any request wakes its loop, which otherwise looks once a second, group after group.
+            self.states()
+            time.sleep(PAUSE)
+        return True
