@@ -170,3 +170,17 @@ language sql set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function weirkeeper.record_event is
   'Records an event in the caller''s transaction; returns its id. WK002, WK003.';
+
+-- A final state and its notice are one transaction, whatever path finalises. NOTIFY takes at most
+-- 8,000 bytes and must never abort the transaction: at most 100 ids (2,000 bytes) a notice.
+create function weirkeeper.tell_final(ids bigint[]) returns integer
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  total integer := coalesce(cardinality(ids), 0);
+begin
+  for low in 1 .. total by 100 loop
+    perform pg_notify('weirkeeper_final', array_to_string(ids[low : low + 99], ','));
+  end loop;
+  return total;
+end $$;
+comment on function weirkeeper.tell_final is 'Tells waiters that these jobs are final.';

@@ -1,0 +1,169 @@
+"""ADAPTER: claiming jobs for one queue process.
+
+Before this: `ready` rows that the enqueue path, the relay or a promotion placed. After it: the
+producer hands the claims to its pool. A claim takes rows lane by lane (a lane is a kind and a
+priority). While claims come back full, the next starts where the last one ended; a short one makes
+the next sweep from the lanes' floors, which catches rows that committed late or came back. An
+empty answer therefore means that a sweep found nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shared.backoff import random_token
+from shared.clock import SYSTEM, Clock
+from shared.postgres.connect import Connection
+from shared.postgres.failures import translated
+from shared.postgres.floors import Floors, Lane
+from shared.postgres.statements import statement
+
+PRIORITIES = (1, 2, 3, 4)
+FULL_SWEEP = 60.0  # seconds between sweeps from the very beginning: the net under the floors
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claimed job.
+
+    Attributes:
+        attempt: tries spent before this one.
+        timeout: seconds this attempt may run.
+        token: fences every later write for this claim.
+        ready_age: seconds that it had been waiting to be claimed.
+        line: the job as one JSON object, handed to a child unparsed.
+    """
+
+    job_id: int
+    run: int
+    attempt: int
+    max_attempts: int
+    kind: str
+    timeout: float
+    awaited: bool
+    token: int
+    ready_age: float
+    line: bytes
+
+
+class Claims:
+    """Claims for one queue and one epoch, through one connection."""
+
+    def __init__(self, conn: Connection, queue: str, epoch: int, clock: Clock = SYSTEM) -> None:
+        self._conn = conn
+        self._queue = queue
+        self._epoch = epoch
+        self._clock = clock
+        self._floors = Floors()
+        self._after: dict[Lane, int] = {}
+        self._ahead = False  # the last claim was full: go on behind it
+        self._was_ahead = False
+        self._turn = 0
+        self._full_sweep_at = clock.monotonic() + FULL_SWEEP
+
+    def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
+        """Claim at most `limit` jobs of these kinds, by priority, kinds in turn.
+
+        Returns:
+            The claims; empty only when a sweep found nothing.
+
+        Raises:
+            DatabaseUnavailable: the session is gone, or the reply was lost: reconnect, make a new
+                Claims, and reconcile, for the claim may have been committed.
+        """
+        if not kinds or limit < 1:
+            return []
+        lanes = self._lanes(kinds)
+        batch = self._take(lanes, limit)
+        if not batch and self._was_ahead:
+            batch = self._take(lanes, limit)
+        return batch
+
+    def give_back(self, claims: Sequence[Claim]) -> int:
+        """Return claims that were not started; how many were still ours."""
+        if not claims:
+            return 0
+        with translated():
+            row = self._conn.execute(
+                statement("claims/give_back"),
+                {
+                    "job_ids": [c.job_id for c in claims],
+                    "tokens": [c.token for c in claims],
+                    "epoch": self._epoch,
+                },
+            ).fetchone()
+        return int(str(row[0])) if row else 0
+
+    def mark_started(self, claims: Sequence[Claim]) -> None:
+        """Mark jobs that have run for a moment (a rescue then spends their attempt)."""
+        if not claims:
+            return
+        with translated():
+            self._conn.execute(
+                statement("claims/mark_started"),
+                {
+                    "job_ids": [c.job_id for c in claims],
+                    "tokens": [c.token for c in claims],
+                    "epoch": self._epoch,
+                },
+            )
+
+    def held(self) -> list[tuple[int, int, float]]:
+        """What the database thinks this epoch holds: (job id, token, age in seconds)."""
+        with translated():
+            rows = self._conn.execute(statement("claims/held"), {"epoch": self._epoch}).fetchall()
+        return [(int(str(j)), int(str(t)), float(str(a))) for j, t, a in rows]
+
+    def _lanes(self, kinds: Sequence[str]) -> list[Lane]:
+        self._turn += 1
+        first = self._turn % len(kinds)
+        order = [*kinds[first:], *kinds[:first]]
+        return [(kind, priority) for priority in PRIORITIES for kind in order]
+
+    def _take(self, lanes: list[Lane], limit: int) -> list[Claim]:
+        self._was_ahead = self._ahead
+        if not self._ahead:
+            self._begin_sweep(lanes)
+        bounds = [self._after.get(lane, 0) for lane in lanes]
+        token = random_token()
+        params = {
+            "queue": self._queue,
+            "kinds": [kind for kind, _ in lanes],
+            "priorities": [priority for _, priority in lanes],
+            "bounds": bounds,
+            "limit": limit,
+            "epoch": self._epoch,
+            "token": token,
+            "sweep": not self._ahead,
+        }
+        with translated(), self._conn.cursor(binary=True) as cursor:
+            row: Any = cursor.execute(statement("claims/claim"), params).fetchone()
+        lowest = None if row[14] is None else list(zip(lanes, row[14], strict=True))
+        self._floors.observe(row[11], row[12], row[13], lowest)
+        batch = self._read(row, token)
+        self._ahead = len(batch) == limit
+        return batch
+
+    def _begin_sweep(self, lanes: list[Lane]) -> None:
+        now = self._clock.monotonic()
+        if now >= self._full_sweep_at:
+            self._full_sweep_at = now + FULL_SWEEP
+            self._floors.reset()
+        self._after = {lane: self._floors.of(lane) for lane in lanes}
+
+    def _read(self, row: Any, token: int) -> list[Claim]:
+        if row[0] is None:
+            return []
+        ids, kinds, priorities, seqs, runs, attempts, maxima, timeouts, awaited, ages = row[:10]
+        for kind, priority, seq in zip(kinds, priorities, seqs, strict=True):
+            if seq > self._after.get((kind, priority), 0):
+                self._after[kind, priority] = seq
+        lines = bytes(row[10]).split(b"\n")
+        return [
+            Claim(i, r, a, m, k, t / 1000, w, token, age, line)
+            for i, r, a, m, k, t, w, age, line in zip(
+                ids, runs, attempts, maxima, kinds, timeouts, awaited, ages, lines, strict=True
+            )
+        ]

@@ -1,0 +1,62 @@
+-- Takes at most %(limit)s rows of `ready`, lane by lane, and makes them rows of `running`.
+-- Locks: the rows taken, FOR UPDATE SKIP LOCKED. Index: ready_pkey, one range a lane; job_pkey.
+-- The pick is materialized: as `in (select … limit)` a plan may run it more than once and take more
+-- rows than asked for. Payloads leave as one text, a line a job: the parent never parses a row.
+-- A sweep also tells the lowest row that it can see in each lane, for the floors.
+with lane as materialized (
+  select l.kind, l.priority, l.bound, l.n
+  from unnest(%(kinds)s::text[], %(priorities)s::smallint[], %(bounds)s::bigint[])
+       with ordinality as l (kind, priority, bound, n)
+), picked as materialized (
+  select r.row_id
+  from lane l
+  cross join lateral (
+    select w.ctid as row_id
+    from weirkeeper.ready w
+    where w.queue = %(queue)s and w.kind = l.kind and w.priority = l.priority
+      and w.seq > l.bound
+    order by w.seq
+    limit %(limit)s
+    for update skip locked
+  ) r
+  limit %(limit)s
+), taken as (
+  delete from weirkeeper.ready w
+  where w.ctid = any (array(select p.row_id from picked p))
+  returning w.job_id, w.kind, w.priority, w.seq, w.attempt, w.run + 1 as run, w.ready_at
+), held as (
+  insert into weirkeeper.running (job_id, run, attempt, queue, kind, priority, epoch, token)
+  select t.job_id, t.run, t.attempt, %(queue)s, t.kind, t.priority, %(epoch)s, %(token)s
+  from taken t
+), loaded as (
+  select t.*, j.max_attempts, j.timeout_ms, j.awaited,
+         '{"id":"' || t.job_id || '","run":' || t.run || ',"attempt":' || t.attempt
+         || ',"max_attempts":' || j.max_attempts || ',"kind":"' || t.kind
+         || '","timeout_ms":' || j.timeout_ms
+         || ',"event_id":' || coalesce('"' || j.event_id || '"', 'null')
+         || ',"owner_id":' || coalesce(to_json(j.owner_id)::text, 'null')
+         || ',"trace":' || coalesce(to_json(j.trace)::text, 'null')
+         || ',"args":' || j.args::text || '}' as line
+  from taken t
+  cross join lateral (select * from weirkeeper.job where id = t.job_id) j
+  order by t.priority, t.seq
+)
+select array_agg(l.job_id), array_agg(l.kind), array_agg(l.priority), array_agg(l.seq),
+       array_agg(l.run), array_agg(l.attempt), array_agg(l.max_attempts),
+       array_agg(l.timeout_ms), array_agg(l.awaited),
+       array_agg(extract(epoch from clock_timestamp() - l.ready_at)::double precision),
+       convert_to(string_agg(l.line, E'\n'), 'UTF8'),
+       (select s.last_value from weirkeeper.ready_seq s),
+       pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+       pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
+       case when %(sweep)s then (
+         select array_agg(coalesce(low.seq, 0) order by n.n)
+         from lane n
+         left join lateral (
+           select w.seq from weirkeeper.ready w
+           where w.queue = %(queue)s and w.kind = n.kind and w.priority = n.priority
+             and w.seq > n.bound
+           order by w.seq limit 1
+         ) low on true
+       ) end
+from loaded l

@@ -1,0 +1,23 @@
+-- Moves scheduled jobs whose time has come to the end of their lanes, with fresh numbers, and tells
+-- when the next one is due. now(), not clock_timestamp(): only a stable moment can use the index.
+-- Locks: the rows, SKIP LOCKED: every process of the queue may do it. Index: scheduled_due.
+with due as materialized (
+  select s.ctid as row_id
+  from weirkeeper.scheduled s
+  where s.queue = %(queue)s and s.run_at <= now()
+  order by s.run_at
+  limit %(limit)s
+  for update skip locked
+), gone as (
+  delete from weirkeeper.scheduled s
+  where s.ctid = any (array(select d.row_id from due d))
+  returning s.job_id, s.run_at, s.queue, s.kind, s.priority, s.attempt, s.run
+), placed as (
+  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run)
+  select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run from gone g order by g.run_at
+)
+select (select count(*) from gone)::integer,
+       (select extract(epoch from s.run_at - now())::double precision
+        from weirkeeper.scheduled s
+        where s.queue = %(queue)s and s.run_at > now()
+        order by s.run_at limit 1)

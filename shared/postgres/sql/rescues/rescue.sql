@@ -1,0 +1,38 @@
+-- Takes the jobs of dead owners back. A job that had started spends an attempt, and is discarded
+-- when that was its last; one that was only claimed spends none, unless it has been claimed more
+-- often than it may be tried, which ends loops. Locks: the rows, in order, SKIP LOCKED: a finish
+-- that came first wins, and then there is no row. Index: job_pkey.
+with lost as materialized (
+  select r.ctid as row_id
+  from weirkeeper.running r
+  where r.epoch = any (%(epochs)s::bigint[])
+  order by r.job_id
+  for update skip locked
+), gone as (
+  delete from weirkeeper.running r
+  where r.ctid = any (array(select l.row_id from lost l))
+  returning r.*
+), judged as (
+  select g.*, g.attempt + spent.n as tries,
+         spent.n = 1 and g.attempt + 1 >= coalesce(j.max_attempts, 1) as exhausted
+  from gone g
+  left join lateral (select max_attempts from weirkeeper.job where id = g.job_id) j on true
+  cross join lateral (
+    select (g.started_at is not null or g.run > coalesce(j.max_attempts, 1))::integer as n
+  ) spent
+), logged as (
+  insert into weirkeeper.attempt
+    (job_id, run, attempt, outcome, state, error, cause, epoch, claimed_at, started_at)
+  select d.job_id, d.run, d.tries, 'rescued',
+         case when d.exhausted then 'discarded' when d.tries > 0 then 'retryable' else 'pending' end,
+         'the process that ran it died', 'owner_dead', d.epoch, d.claimed_at, d.started_at
+  from judged d
+), again as (
+  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run)
+  select d.queue, d.kind, d.priority, d.job_id, d.tries, d.run
+  from judged d where not d.exhausted order by d.job_id
+  returning queue
+)
+select (select count(*) from gone)::integer,
+       (select weirkeeper.tell_final(array_agg(d.job_id)) from judged d where d.exhausted),
+       (select count(weirkeeper.wake_queue(a.queue)) from (select distinct queue from again) a)

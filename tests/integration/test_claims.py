@@ -1,0 +1,238 @@
+"""Claims: order, lanes, late commits, rows that come back; never lost, never doubled."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from shared.backoff import random_token
+from shared.jobs.port import EnqueueOpts
+from shared.postgres.claims import Claims
+from shared.postgres.completions import Finish, finish
+from shared.postgres.connect import Connection, Use, connect
+from shared.postgres.jobs import PostgresJobs
+from shared.postgres.promotions import promote
+from shared.postgres.rescues import dead_owners, rescue
+
+KIND = "corpus.index"
+
+
+@pytest.fixture
+def conn(database_url: str) -> Iterator[Connection]:
+    with connect(database_url, "test", Use.HOT) as opened:
+        yield opened
+
+
+def other(conn: Connection) -> psycopg.Connection[tuple[object, ...]]:
+    return psycopg.connect(conn.info.dsn, password=conn.info.password)
+
+
+def ids(claims: list) -> list[int]:
+    return [c.job_id for c in claims]
+
+
+def add(conn: Connection, n: int = 1, **opts) -> list[int]:
+    jobs = PostgresJobs(conn)
+    return [int(jobs.enqueue(KIND, {"n": i}, EnqueueOpts(**opts))) for i in range(n)]
+
+
+def test_a_claim_carries_the_job_as_one_line_and_moves_it_to_running(conn):
+    args = {"text": 'a "quoted"\nline \\ é 漢', "big": 2**70, "deep": [{"x": None}]}
+    job = PostgresJobs(conn).enqueue(KIND, args, EnqueueOpts(owner_id='o"1', timeout=3))
+    [claim] = Claims(conn, "index", 1).claim([KIND], 10)
+    told = json.loads(claim.line)
+    assert told["id"] == job
+    assert told["args"] == args
+    assert told["owner_id"] == 'o"1'
+    assert (claim.run, claim.attempt, claim.max_attempts, claim.timeout) == (1, 0, 10, 3.0)
+    assert conn.execute("select count(*) from weirkeeper.ready").fetchone() == (0,)
+    row = conn.execute("select job_id, run, epoch, token from weirkeeper.running").fetchone()
+    assert row == (int(job), 1, 1, claim.token)
+
+
+def test_priorities_first_then_order_of_enqueue(conn):
+    late = add(conn, 2)
+    first = add(conn, 2, priority=1)
+    last = add(conn, 1, priority=4)
+    assert ids(Claims(conn, "index", 1).claim([KIND], 10)) == [*first, *late, *last]
+
+
+def test_never_more_than_asked_for_under_any_plan(conn):
+    add(conn, 50)
+    for switch in ("enable_nestloop", "enable_sort", "enable_material", "enable_memoize"):
+        conn.execute(f"set {switch} = off")
+        assert len(Claims(conn, "index", 1).claim([KIND], 7)) == 7
+
+
+def test_a_row_that_commits_late_is_claimed_at_the_next_look(conn):
+    claims = Claims(conn, "index", 1)
+    with other(conn) as writer:
+        [late] = add(writer)
+        for _ in range(5):
+            add(conn, 3)
+            while claims.claim([KIND], 2):
+                pass
+        assert claims.claim([KIND], 2) == []
+        writer.commit()
+        assert ids(claims.claim([KIND], 2)) == [late]
+
+
+def test_a_claim_that_was_rolled_back_is_claimed_by_another(conn):
+    claims = Claims(conn, "index", 1)
+    jobs = add(conn, 3)
+    with other(conn) as rival:
+        taken = Claims(rival, "index", 2).claim([KIND], 2)
+        assert ids(taken) == jobs[:2]
+        assert ids(claims.claim([KIND], 10)) == jobs[2:]
+        assert claims.claim([KIND], 10) == []
+        rival.rollback()
+    assert ids(claims.claim([KIND], 10)) == jobs[:2]
+
+
+def test_floors_rise_past_dead_rows_while_a_reader_holds_a_snapshot(conn):
+    claims = Claims(conn, "index", 1)
+    with other(conn) as reader:
+        reader.execute("set transaction isolation level repeatable read")
+        reader.execute("select 1 from weirkeeper.job")
+        for _ in range(3):
+            jobs = add(conn, 5)
+            while claims.claim([KIND], 100):
+                pass
+        claims.claim([KIND], 100)
+        row = conn.execute("select max(job_id) from weirkeeper.running").fetchone()
+        assert row == (jobs[-1],)
+        last = conn.execute("select last_value from weirkeeper.ready_seq").fetchone()
+        assert claims._floors.of((KIND, 2)) == last[0]
+
+
+def test_given_back_claims_are_claimed_again_without_an_attempt(conn):
+    claims = Claims(conn, "index", 1)
+    add(conn, 3)
+    first = claims.claim([KIND], 10)
+    assert claims.give_back(first) == 3
+    assert claims.give_back(first) == 0, "the fence is gone with the row"
+    again = claims.claim([KIND], 10)
+    assert [(c.attempt, c.run) for c in again] == [(0, 2)] * 3
+    assert conn.execute("select count(*) from weirkeeper.attempt").fetchone() == (0,)
+
+
+def test_only_the_fence_holder_finishes_and_only_once(conn):
+    claims = Claims(conn, "index", 1)
+    add(conn, 2)
+    a, b = claims.claim([KIND], 10)
+    assert finish(conn, 2, [Finish(a.job_id, a.token)]) == 0, "another epoch"
+    assert finish(conn, 1, [Finish(a.job_id, random_token())]) == 0, "another token"
+    failed = Finish(
+        b.job_id, b.token, "failed", "retryable", delay=60.0, error="boom", cause="error"
+    )
+    assert finish(conn, 1, [Finish(a.job_id, a.token), failed]) == 2
+    assert finish(conn, 1, [Finish(a.job_id, a.token), failed]) == 0
+    rows = conn.execute(
+        "select job_id, attempt, outcome, state, error from weirkeeper.attempt order by job_id"
+    ).fetchall()
+    assert rows == [
+        (a.job_id, 1, "completed", "completed", None),
+        (b.job_id, 1, "failed", "retryable", "boom"),
+    ]
+    assert conn.execute("select job_id, attempt, why from weirkeeper.scheduled").fetchall() == [
+        (b.job_id, 1, "retry")
+    ]
+
+
+def test_final_outcomes_are_told_in_the_same_transaction(conn):
+    with psycopg.connect(conn.info.dsn, password=conn.info.password, autocommit=True) as ear:
+        ear.execute("listen weirkeeper_final")
+        claims = Claims(conn, "index", 1)
+        jobs = add(conn, 150)
+        batch = claims.claim([KIND], 200)
+        finish(conn, 1, [Finish(c.job_id, c.token) for c in batch])
+        told = [n.payload.split(",") for n in ear.notifies(timeout=5, stop_after=2)]
+    assert [len(t) for t in told] == [100, 50]
+    assert sorted(int(i) for t in told for i in t) == jobs
+
+
+def test_a_snooze_spends_nothing_and_is_promoted_when_due(conn):
+    claims = Claims(conn, "index", 1)
+    [job] = add(conn)
+    [claim] = claims.claim([KIND], 1)
+    snooze = Finish(job, claim.token, "snoozed", "pending", delay=0.05, spent=False)
+    assert finish(conn, 1, [snooze]) == 1
+    assert claims.claim([KIND], 1) == []
+    promoted, due = promote(conn, "index")
+    assert (promoted, due is not None and 0 < due <= 0.05) in {(0, True), (1, False)}
+    conn.execute("select pg_sleep(0.06)")
+    assert promoted + promote(conn, "index")[0] == 1
+    [again] = claims.claim([KIND], 1)
+    assert (again.attempt, again.run) == (0, 2)
+
+
+def test_only_jobs_of_dead_owners_are_rescued_and_only_started_ones_pay(conn):
+    add(conn, 2)
+    add(conn, 1, max_attempts=1)
+    claims = Claims(conn, "index", 4711)
+    batch = claims.claim([KIND], 10)
+    claims.mark_started([batch[0], batch[2]])
+    assert dead_owners(conn, own_epoch=4711) == {}, "never oneself"
+    dead = dead_owners(conn, own_epoch=1)
+    assert dead == {4711: "unregistered"}
+    assert rescue(conn, dead) == {"unregistered": 3}
+    assert rescue(conn, dead) == {"unregistered": 0}
+    assert finish(conn, 4711, [Finish(c.job_id, c.token) for c in batch]) == 0, "late: fenced"
+    states = conn.execute(
+        "select state, attempt from weirkeeper.attempt order by job_id"
+    ).fetchall()
+    assert states == [("retryable", 1), ("pending", 0), ("discarded", 1)]
+    assert [c.attempt for c in claims.claim([KIND], 10)] == [1, 0]
+
+
+def test_nothing_is_lost_or_doubled_by_slow_writers_and_rolled_back_claims(conn):
+    """8 writers, a fifth roll back, some slow to commit; two consumers, one aborting a third."""
+    url = conn.info.dsn
+    committed: list[int] = []
+    claimed: list[int] = []
+    writing = threading.Barrier(9)
+    done = threading.Event()
+
+    def write(seed: int) -> None:
+        chance = random.Random(seed)
+        with psycopg.connect(url, password=conn.info.password) as mine:
+            writing.wait()
+            for _ in range(40):
+                new = add(mine, chance.randrange(1, 4), priority=chance.choice([1, 2]))
+                if chance.random() < 0.3:
+                    mine.execute("select pg_sleep(%s)", [chance.random() * 0.05])
+                if chance.random() < 0.2:
+                    mine.rollback()
+                else:
+                    mine.commit()
+                    committed.extend(new)
+
+    def abort() -> None:
+        chance = random.Random(99)
+        with psycopg.connect(url, password=conn.info.password) as mine:
+            while not done.is_set():
+                batch = Claims(mine, "index", 2).claim([KIND], 5)
+                if chance.random() < 0.3:
+                    mine.rollback()
+                else:
+                    mine.commit()
+                    claimed.extend(ids(batch))
+
+    writers = [threading.Thread(target=write, args=(n,)) for n in range(8)]
+    rival = threading.Thread(target=abort)
+    for thread in [*writers, rival]:
+        thread.start()
+    writing.wait()
+    claims = Claims(conn, "index", 1)
+    while any(w.is_alive() for w in writers):
+        claimed.extend(ids(claims.claim([KIND], 7)))
+    done.set()
+    rival.join()
+    while batch := claims.claim([KIND], 7):
+        claimed.extend(ids(batch))
+    assert sorted(claimed) == sorted(committed)
