@@ -3,6 +3,14 @@
 Stands above everything: it hands on the public names of `shared` and adds none of its own. It is
 lazy (PEP 562), so that `python -m weirkeeper.child`, which may run in another interpreter than
 ours, imports nothing but itself.
+
+    import psycopg, weirkeeper
+
+    with psycopg.connect(url) as conn:                       # the application's own transaction
+        conn.execute("insert into orders …")
+        weirkeeper.Recorder(conn).record("order.paid", subject="order/17")
+        job_id = weirkeeper.Jobs(conn).enqueue("report.daily", {"day": "2026-11-29"})
+    weirkeeper.Waits(url).wait(job_id, 2)                    # a Wait, or its bound passes
 """
 
 from __future__ import annotations
@@ -12,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shared.app import App as App
+    from shared.backoff import Backoff as Backoff
     from shared.config.queues import Queue as Queue
+    from shared.events.event import Event as Event
     from shared.events.subscriptions import Subscription as Subscription
     from shared.events.type import EventType as EventType
     from shared.jobs.kinds import Kind as Kind
@@ -21,25 +31,37 @@ if TYPE_CHECKING:
     from shared.jobs.outcomes import Retry as Retry
     from shared.jobs.outcomes import Snooze as Snooze
     from shared.jobs.port import EnqueueOpts as EnqueueOpts
+    from shared.jobs.port import Wait as Wait
+    from shared.postgres.jobs import PostgresJobs as Jobs
+    from shared.postgres.recorder import PostgresRecorder as Recorder
+    from shared.postgres.waits import PostgresWaits as Waits
 
-_HOME = {
-    "App": "shared.app",
-    "Completed": "shared.jobs.outcomes",
-    "Discard": "shared.jobs.outcomes",
-    "EnqueueOpts": "shared.jobs.port",
-    "EventType": "shared.events.type",
-    "Kind": "shared.jobs.kinds",
-    "Queue": "shared.config.queues",
-    "Retry": "shared.jobs.outcomes",
-    "Snooze": "shared.jobs.outcomes",
-    "Subscription": "shared.events.subscriptions",
+# Public name → where it lives.
+_HOMES = {
+    "App": "shared.app:App",
+    "Backoff": "shared.backoff:Backoff",
+    "Completed": "shared.jobs.outcomes:Completed",
+    "Discard": "shared.jobs.outcomes:Discard",
+    "EnqueueOpts": "shared.jobs.port:EnqueueOpts",
+    "Event": "shared.events.event:Event",
+    "EventType": "shared.events.type:EventType",
+    "Jobs": "shared.postgres.jobs:PostgresJobs",
+    "Kind": "shared.jobs.kinds:Kind",
+    "Queue": "shared.config.queues:Queue",
+    "Recorder": "shared.postgres.recorder:PostgresRecorder",
+    "Retry": "shared.jobs.outcomes:Retry",
+    "Snooze": "shared.jobs.outcomes:Snooze",
+    "Subscription": "shared.events.subscriptions:Subscription",
+    "Wait": "shared.jobs.port:Wait",
+    "Waits": "shared.postgres.waits:PostgresWaits",
 }
 
-__all__ = sorted(_HOME)  # noqa: PLE0605  (kept equal to the table above by construction)
+__all__ = sorted(_HOMES)  # noqa: PLE0605  (equal to the table above by construction)
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
-    if name not in _HOME:
+    if name not in _HOMES:
         raise AttributeError(f"module 'weirkeeper' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(module), attribute)
