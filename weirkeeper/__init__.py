@@ -19,6 +19,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shared.postgres.waits import PostgresWaits as Waits
+
     from shared.app import App as App
     from shared.backoff import Backoff as Backoff
     from shared.config.queues import Queue as Queue
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from shared.jobs.port import Wait as Wait
     from shared.postgres.jobs import PostgresJobs as Jobs
     from shared.postgres.recorder import PostgresRecorder as Recorder
-    from shared.postgres.waits import PostgresWaits as Waits
 
 # Public name → where it lives.
 _HOMES = {
@@ -56,7 +57,24 @@ _HOMES = {
     "Waits": "shared.postgres.waits:PostgresWaits",
 }
 
-__all__ = sorted(_HOMES)  # noqa: PLE0605  (equal to the table above by construction)
+__all__ = [
+    "App",
+    "Backoff",
+    "Completed",
+    "Discard",
+    "EnqueueOpts",
+    "Event",
+    "EventType",
+    "Jobs",
+    "Kind",
+    "Queue",
+    "Recorder",
+    "Retry",
+    "Snooze",
+    "Subscription",
+    "Wait",
+    "Waits",
+]
 
 
 def __getattr__(name: str) -> Any:
