@@ -196,6 +196,8 @@ comment on function site.note_inserted is 'Trigger: records corpus.note.changed 
 
 create function site.note_updated() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  moved bigint[];
 begin
   insert into weirkeeper.event (id, owner_id, type, subject, data)
   select n.event_id, n.owner_id, 'corpus.note.changed', n.genre || '://' || n.path,
@@ -217,8 +219,11 @@ begin
     select c.id, b.level + 1
     from below b join site.note c on c.parent_id = b.id where b.level < 32
   )
-  update site.note n set updated_at = n.updated_at
-  where n.id in (select b.id from below b) and n.path <> site.note_path(n);
+  select array_agg(c.id) into moved
+  from site.note c join below b on b.id = c.id where c.path <> site.note_path(c);
+  if moved is not null then  -- an update of no rows would fire this trigger again, for ever
+    update site.note n set updated_at = n.updated_at where n.id = any (moved);
+  end if;
   return null;
 end $$;
 comment on function site.note_updated is
