@@ -83,9 +83,9 @@ def migrate(url: str, tell: Callable[[str], None] = lambda _: None) -> int:
     """
     with connect(url, "migrate", Use.MIGRATE) as conn, translated():
         _check_server(conn)
-        conn.execute("set lock_timeout = '60s'")
+        _wait_for_locks(conn, "60s")
         conn.execute(statement("migrator/lock"))
-        conn.execute("set lock_timeout = '2s'")
+        _wait_for_locks(conn, "2s")
         conn.execute(statement("migrator/bootstrap"))
         have = {version: checksum for version, _, checksum, _ in applied(conn)}
         missing = [m for m in migrations() if _is_missing(m, have)]
@@ -93,6 +93,10 @@ def migrate(url: str, tell: Callable[[str], None] = lambda _: None) -> int:
             _apply(conn, migration)
             tell(f"applied migration {migration.version:04} {migration.name}")
         return len(missing)
+
+
+def _wait_for_locks(conn: Connection, at_most: str) -> None:
+    conn.execute(statement("migrator/lock_timeout"), {"lock_timeout": at_most})
 
 
 def _check_server(conn: Connection) -> None:

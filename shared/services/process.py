@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
 import socket
 from dataclasses import dataclass
@@ -63,6 +64,27 @@ def is_alive(other: ProcessIdentity) -> bool:
         return start_time(other.pid) == other.pid_started
     except OSError:
         return True
+
+
+def wait_until_gone(pid: int, seconds: float) -> bool:
+    """Wait until a process of this host has ended, ours or not.
+
+    Args:
+        pid: of a process that lived a moment ago.
+        seconds: how long to wait at most.
+
+    Returns:
+        Whether it has ended.
+    """
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        ended, _, _ = select.select([handle], [], [], seconds)
+    finally:
+        os.close(handle)
+    return bool(ended)
 
 
 def die_with_parent(number: signal.Signals, parent: int | None = None) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
@@ -125,7 +126,7 @@ class Value:
 S = TypeVar("S")
 
 
-class Family(Generic[S]):
+class Family(ABC, Generic[S]):
     """A metric with its label sets; a family without labels is its own only series.
 
     Args:
@@ -164,8 +165,9 @@ class Family(Generic[S]):
                 self._series[values] = self._make(values)
             return self._series[values]
 
+    @abstractmethod
     def _make(self, values: tuple[str, ...]) -> S:
-        raise NotImplementedError
+        """A series with these label values."""
 
     def _value(self, suffix: str, values: tuple[str, ...], bucket: str = "") -> Value:
         names, given = list(self.label_names), list(values)

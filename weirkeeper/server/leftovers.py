@@ -7,11 +7,12 @@ waits for those before it starts its own: their slots, ports and database are th
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
+from shared.clock import SYSTEM
 from shared.errors import ConfigurationError
+from shared.services.process import wait_until_gone
 
 PAUSE = 0.1  # seconds between looks
 
@@ -27,21 +28,21 @@ def wait_for_end(home: Path, seconds: float, tell: Callable[[str], None]) -> Non
     Raises:
         ConfigurationError: some still live; named with their ids.
     """
-    deadline = time.monotonic() + seconds
+    deadline = SYSTEM.monotonic() + seconds
     said = False
     while left := supervised(home):
         names = ", ".join(f"{name} ({pid})" for pid, name in sorted(left.items()))
         if not said:
             tell(f"waiting for processes of an earlier server to drain: {names}")
             said = True
-        if time.monotonic() > deadline:
+        if SYSTEM.monotonic() > deadline:
             raise ConfigurationError.of(
                 "WEIRKEEPER_HOME",
                 "a folder whose former processes are gone",
                 f"{names} after {seconds:g} s",
                 "stop them, or set WEIRKEEPER_HOME to another folder",
             )
-        time.sleep(PAUSE)
+        wait_until_gone(min(left), PAUSE)
 
 
 def supervised(home: Path) -> dict[int, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 
+from shared.clock import SYSTEM
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from shared.services import exit_codes
@@ -25,9 +25,9 @@ def main(argv: list[str] | None = None) -> int:
         "weirkeeper server", description="Start every process in the foreground."
     )
     parser.add_argument("--check", action="store_true", help="check everything, start nothing")
-    parser.add_argument("--began", type=float, default=time.time(), help=argparse.SUPPRESS)
+    parser.add_argument("--began", type=float, default=_now(), help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
-    began = time.monotonic() - (time.time() - args.began)
+    began = SYSTEM.monotonic() - (_now() - args.began)
     stop = StopSignal()
     stop.install()
     try:
@@ -39,6 +39,11 @@ def main(argv: list[str] | None = None) -> int:
     except ConfigurationError as error:
         complain(str(error))
         return exit_codes.CONFIGURATION
+
+
+def _now() -> float:
+    """Seconds since 1970, as the shell that called us counts them."""
+    return SYSTEM.wall().timestamp()
 
 
 def _told(settings: Settings, deployment: Deployment) -> int:

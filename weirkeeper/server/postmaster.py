@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
-PAUSE = 0.02  # seconds between looks
+from shared.services.process import wait_until_gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +52,7 @@ def stop(data: Path, number: signal.Signals, seconds: float) -> bool:
     if found is None:
         return True
     os.kill(found.pid, number)
-    deadline = time.monotonic() + seconds
-    while _is_postgres(found.pid):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(PAUSE)
-    return True
+    return wait_until_gone(found.pid, seconds)
 
 
 def _is_postgres(pid: int) -> bool:

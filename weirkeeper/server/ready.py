@@ -6,11 +6,11 @@ supervisord's own word is no help: RUNNING means "did not exit within startsecs"
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from shared.clock import SYSTEM
 from shared.errors import ConfigurationError, WeirkeeperError
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.processes import processes
@@ -68,7 +68,7 @@ class Readiness:
                 ready = self._ready_roles()
                 if self._expected <= ready.keys():
                     return {role: address for (role, _), address in ready.items() if address}
-                now = time.monotonic()
+                now = SYSTEM.monotonic()
                 if now >= next_question:
                     self._refuse_failed()
                     next_reminder = next_reminder or now + REMIND

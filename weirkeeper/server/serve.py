@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import secrets
 import select
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from shared.clock import SYSTEM
 from shared.config.settings import Settings
 from shared.services import exit_codes
 from shared.services.stop import StopSignal
@@ -113,7 +113,7 @@ def _tell_when_ready(start: Start, supervisor: Supervisor, stop: StopSignal) -> 
     roles = expected_roles(start.deployment.queues)
     addresses = Readiness(start.url, roles, supervisor, home / "log").wait(stop, say)
     if addresses is not None:
-        seconds = time.monotonic() - start.began
+        seconds = SYSTEM.monotonic() - start.began
         for line in greeting(home, start.url, addresses, _psql(start.embedded), seconds):
             say(line)
 
@@ -130,7 +130,7 @@ def _watch(supervisor: Supervisor, stop: StopSignal) -> None:
 
 
 def _stop(start: Start, supervisor: Supervisor) -> int:
-    began = time.monotonic()
+    began = SYSTEM.monotonic()
     say("stopping: the relay, then the queues together, listener, metrics, database")
     if not supervisor.stop(start.patience):
         supervisor.process.kill()  # its programs get SIGTERM from the kernel
@@ -139,7 +139,7 @@ def _stop(start: Start, supervisor: Supervisor) -> int:
     wait_for_end(start.settings.home, start.patience, say)
     if start.embedded is not None:
         start.embedded.stop()
-    say(f"stopped after {time.monotonic() - began:.1f} s")
+    say(f"stopped after {SYSTEM.monotonic() - began:.1f} s")
     return exit_codes.OK
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 import xmlrpc.client
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, cast
 
 from supervisor.xmlrpc import SupervisorTransport
 
+from shared.clock import SYSTEM
 from weirkeeper.server.compose import CONTROL_USER, Control
 
 PAUSE = 0.1  # seconds between looks
@@ -86,11 +86,18 @@ class Supervisor:
         """Ask it to stop everything in order and wait; return whether it did in time."""
         if self.running():
             self.process.terminate()
-        deadline = time.monotonic() + seconds
-        while self.running():
-            if time.monotonic() > deadline:
+        deadline = SYSTEM.monotonic() + seconds
+        while not self._ended():
+            if SYSTEM.monotonic() > deadline:
                 return False
             # Any request wakes its loop, which otherwise looks once a second, group after group.
             self.states()
-            time.sleep(PAUSE)
+        return True
+
+    def _ended(self) -> bool:
+        """Wait a moment for its end; return whether it came."""
+        try:
+            self.process.wait(PAUSE)
+        except subprocess.TimeoutExpired:
+            return False
         return True

@@ -1,0 +1,141 @@
+"""SQL: one statement a file, each file used once, none in Python strings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from tests.gates.source import ROOT, Source, complaints, product, red, tracked
+
+FOLDER = "shared/postgres/sql/"
+EXECUTES = ("execute", "executemany", "stream", "copy", "mogrify")
+# What begins like a statement and goes on like one; prose begins so, too ("select a queue").
+LOOKS_LIKE_SQL = re.compile(
+    r"""^\s*(
+        select\s[^.]*\bfrom\b | select\s+(\w+\.)?\w+\s*\( | insert\s+into\s | delete\s+from\s
+      | update\s+[\w.\"]+(\s+as\s+\w+|\s+\w+)?\s+set\s | with\s+\w+\s+as\s*\(
+      | (create|alter|drop)\s+(table|index|function|schema|database|type|trigger|role|sequence)\s
+      | (truncate|vacuum|analyze|explain|copy|lock\s+table)\s+[\w.\"{%(]
+      | (listen|unlisten|notify)\s+[\w.\"{%]+\s*(;|,|$)
+      | (begin|commit|rollback|savepoint)\s*;?\s*$ | set\s+(local|session)\s
+    )""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+
+
+def sql_files() -> list[str]:
+    """Every statement of the adapters, by its path."""
+    return [p for p in tracked() if p.startswith(FOLDER) and p.endswith(".sql")]
+
+
+def statements(source: Source) -> Iterator[tuple[int, str]]:
+    """(line, name) of every statement that a file asks for by name."""
+    for call, name in source.calls():
+        if name.rpartition(".")[2] == "statement" and call.args:
+            first = call.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield call.lineno, first.value
+
+
+def in_strings(source: Source) -> Iterator[str]:
+    """Complain about SQL in a Python string, whether it is executed or only kept."""
+    docstrings = source.docstrings()
+    for call, name in source.calls():
+        first = call.args[0] if call.args else None
+        is_text = isinstance(first, ast.Constant | ast.JoinedStr)
+        if name.rpartition(".")[2] in EXECUTES and "." in name and is_text:
+            yield f"{source.path}:{call.lineno}: {name}: a string is executed"
+    for node in source.walk(ast.Constant):
+        value = node.value
+        if isinstance(value, str) and id(node) not in docstrings and LOOKS_LIKE_SQL.match(value):
+            yield f"{source.path}:{node.lineno}: SQL in a string: {value.split()[:4]}"
+
+
+def names_not_literal(source: Source) -> Iterator[str]:
+    """A statement's name is written out, so that it can be found."""
+    for call, name in source.calls():
+        if name.rpartition(".")[2] == "statement" and source.path.startswith("shared/postgres/"):
+            first = call.args[0] if call.args else None
+            if not isinstance(first, ast.Constant):
+                yield f"{source.path}:{call.lineno}: expected a literal name"
+
+
+def header(text: str) -> bool:
+    """Whether a statement begins with a comment of at least a few words."""
+    first = text.split("\n", 1)[0]
+    return first.startswith("-- ") and len(first.split()) > 3
+
+
+def unused_or_shared(files: list[str], used: Counter[str]) -> list[str]:
+    """Complain about files that are not used exactly once, and names without a file."""
+    names = {str(PurePosixPath(p).relative_to(FOLDER).with_suffix("")) for p in files}
+    said = [f"{name}.sql is used {used[name]} times" for name in sorted(names) if used[name] != 1]
+    return said + [f"statement {name!r} has no file" for name in sorted(used) if name not in names]
+
+
+def test_every_statement_is_used_exactly_once():
+    used = Counter(name for source in product() for _, name in statements(source))
+    assert unused_or_shared(sql_files(), used) == []
+
+
+def test_no_sql_in_python():
+    assert complaints(in_strings, product()) == []
+
+
+def test_names_are_written_out():
+    assert complaints(names_not_literal, product()) == []
+
+
+def test_every_statement_says_why():
+    files = [*sql_files(), *(p for p in tracked() if p.endswith(".sql") and "migrations" in p)]
+    assert len(files) > 20
+    assert [p for p in files if not header((ROOT / p).read_text("utf-8"))] == []
+
+
+def test_every_file_holds_one_statement():
+    for path in sql_files():
+        if path == FOLDER + "migrator/bootstrap.sql":
+            continue  # runs before there is anything, as one script
+        code = re.sub(r"--[^\n]*|'(?:[^']|'')*'|\$\$.*?\$\$", "", (ROOT / path).read_text("utf-8"))
+        assert len([part for part in code.split(";") if part.strip()]) == 1, path
+
+
+def test_planted_sql_is_seen():
+    for text in (
+        "conn.execute(\"set lock_timeout = '2s'\")",
+        "cursor.execute(f'delete from {table}')",
+        "QUERY = 'select id from weirkeeper.job where id = %s'",
+        "QUERY = '''\n  with old as (\n select 1) delete from x'''",
+        "QUERY = 'INSERT INTO job VALUES (1)'",
+        "QUERY = 'update weirkeeper.job set kind = 1'",
+        "LISTEN = 'listen weirkeeper_final'",
+        "QUERY = 'select pg_notify(%s, %s)'",
+    ):
+        assert red(in_strings, text), text
+
+
+def test_prose_is_not_sql():
+    for text in (
+        '"""Select a queue from the table."""',
+        "hint = 'set WEIRKEEPER_APP=myapp:app'",
+        "hint = 'update the settings and start again'",
+        "hint = 'select one of them'",
+        "conn.execute(statement('jobs/enqueue'), {'kind': 'x'})",
+    ):
+        assert not red(in_strings, text), text
+
+
+def test_planted_files_are_seen():
+    files = [FOLDER + "jobs/enqueue.sql", FOLDER + "jobs/unused.sql"]
+    said = unused_or_shared(files, Counter({"jobs/enqueue": 2, "jobs/missing": 1}))
+    assert said == [
+        "jobs/enqueue.sql is used 2 times",
+        "jobs/unused.sql is used 0 times",
+        "statement 'jobs/missing' has no file",
+    ]
+    assert red(names_not_literal, "statement(f'jobs/{name}')", "shared/postgres/planted.py")
+    assert not header("select 1")
+    assert not header("-- why")
