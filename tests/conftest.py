@@ -1,8 +1,9 @@
 """Fixtures for all tests: a database of its own for each, and real processes.
 
-WEIRKEEPER_TEST_DATABASE_URL runs the database tests against another server (its user must be able
-to create databases); without it one throwaway server is started for the session, which all
-pytest-xdist workers share.
+One throwaway server is started for the session, which all pytest-xdist workers share.
+WEIRKEEPER_TEST_PGBIN names the folder of other binaries for it (Debian's Postgres 15);
+WEIRKEEPER_TEST_DATABASE_URL names a running server instead (its user must be able to create
+databases).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tests.support.databases import Databases
 from tests.support.processes import Programs
 
 OTHER_SERVER = "WEIRKEEPER_TEST_DATABASE_URL"
+OTHER_BINARIES = "WEIRKEEPER_TEST_PGBIN"
 SERVER = pytest.StashKey["SessionServer"]()
 
 
@@ -29,6 +31,7 @@ class SessionServer:
     def __init__(self, given: dict[str, str]) -> None:
         self._url = given.get("url", "")
         self._template = given.get("template", "")
+        self._pgbin = given.get("pgbin", "")
         self._cluster: ThrowawayCluster | None = None
         self._owned: Databases | None = None
 
@@ -36,7 +39,7 @@ class SessionServer:
         """Where tests get their databases."""
         if self._owned is None:
             if not self._url:
-                self._cluster = ThrowawayCluster()
+                self._cluster = ThrowawayCluster(self._pgbin)
                 self._url = self._cluster.url
             self._owned = Databases(self._url, self._template)
         return self._owned
@@ -57,8 +60,8 @@ class SessionServer:
 def pytest_configure(config: pytest.Config) -> None:
     """Take the server that the controller, or the environment, names."""
     # Taken out of the environment, where our own programs would refuse it as an unknown setting.
-    url = os.environ.pop(OTHER_SERVER, "")
-    given = getattr(config, "workerinput", {}).get("server", {"url": url} if url else {})
+    ours = {"url": os.environ.pop(OTHER_SERVER, ""), "pgbin": os.environ.pop(OTHER_BINARIES, "")}
+    given = getattr(config, "workerinput", {}).get("server", ours)
     config.stash[SERVER] = SessionServer(given)
 
 

@@ -34,7 +34,7 @@ class ThrowawayCluster:
         self._base = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
         self._base.chmod(0o711)
         account = Account.choose("nobody")
-        cluster = embedded.Cluster(binaries.find("", account), self._base, account)
+        cluster = embedded.Cluster(binaries.find(pgbin, account), self._base, account)
         password = embedded.kept_password(self._base / "password")
         embedded.initialise(cluster, password, sync=False)
         port = free_port()

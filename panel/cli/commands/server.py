@@ -1,0 +1,19 @@
+"""`weirkeeper server`: everything in the foreground, until Ctrl-C. The work: weirkeeper.server."""
+
+from __future__ import annotations
+
+import argparse
+
+from weirkeeper.server import main
+
+HELP = "start Postgres, schema and every process in the foreground"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--check", action="store_true", help="check everything, start nothing")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the server to its end; return its exit code."""
+    return main.main(["--check"] if args.check else [])
