@@ -52,9 +52,10 @@ comment on table weirkeeper.route is
 
 -- ── events: the outbox ──────────────────────────────────────────────────────────────────────────
 
+create sequence weirkeeper.event_seq as bigint;
 create table weirkeeper.event (
   id uuid primary key default gen_random_uuid(),
-  seq bigint not null generated always as identity,
+  seq bigint not null,  -- left out by plain inserts, filled in by their trigger
   owner_id text check (length(owner_id) <= 200),
   type text not null,
   subject text not null check (length(subject) <= 2048),

@@ -3,13 +3,16 @@
 --
 -- Errors carry SQLSTATEs of their own: WK001 unknown kind, WK002 args or data that cannot be
 -- stored, WK003 unknown event type, WK004 a bad option.
+--
+-- The functions run with the caller's rights and name everything in full, so they pin no
+-- search_path: the pin costs each call as much as a small insert.
 
 -- The sleep lock (docs/decisions/0001-sleep-lock.md). A sleeping consumer holds A and S exclusively; a writer that gets
 -- S shared, before the consumer could take it, may stay silent: the consumer cannot fall asleep
 -- until this transaction has ended, and then looks. NOTIFY in every writing transaction would
 -- serialise all commits on one cluster-wide lock.
 create function weirkeeper.wake(lock_no integer, channel text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql as $$
 begin
   -- Prepared transactions may not hold what a NOTIFY queues; such callers rely on the poll.
   if current_setting('weirkeeper.wake', true) = 'off' then
@@ -27,7 +30,7 @@ comment on function weirkeeper.wake is
   'Wakes a consumer if it sleeps, silently binds it to look if it does not.';
 
 create function weirkeeper.wake_queue(queue_name text) returns void
-language sql set search_path = pg_catalog, pg_temp as $$
+language sql as $$
   select weirkeeper.wake(q.no, 'weirkeeper_queue_' || q.no)
   from weirkeeper.queue q where q.name = queue_name
 $$;
@@ -35,7 +38,7 @@ comment on function weirkeeper.wake_queue is 'Wakes the processes of one queue.'
 
 -- Refuses what Python refuses (shared/jsonvalue.py), as far as jsonb can still hold it.
 create function weirkeeper.check_object(what text, value jsonb) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+language plpgsql immutable as $$
 declare
   size integer := octet_length(value::text);
 begin
@@ -49,7 +52,8 @@ begin
       '%s: expected at most 262144 bytes of JSON; got %s; store the content elsewhere and pass its id',
       what, size);
   end if;
-  if jsonb_path_exists(value,
+  -- 65 levels take 130 bytes: small values, nearly all of them, skip the walk.
+  if size > 128 and jsonb_path_exists(value,
        'strict $.**{64} ? (@.type() == "object" || @.type() == "array")') then
     raise exception using errcode = 'WK002', message = format(
       '%s: expected at most 64 levels of nesting; got more; flatten the value', what);
@@ -61,7 +65,7 @@ comment on function weirkeeper.check_object is
 -- Completes a row of `job` that was inserted with kind and args alone, whoever inserts it, and
 -- puts it where it waits. The enqueue functions insert complete rows and skip it (queue given).
 create function weirkeeper.job_complete() returns trigger
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql as $$
 declare
   declared weirkeeper.kind;
 begin
@@ -103,7 +107,7 @@ create function weirkeeper.enqueue(
   timeout_ms integer default null,
   trace text default null
 ) returns bigint
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql as $$
 declare
   new_id bigint;
 begin
@@ -131,29 +135,18 @@ end $$;
 comment on function weirkeeper.enqueue is
   'Adds a job in the caller''s transaction; returns its id. WK001, WK002, WK004.';
 
--- Every event, however it was inserted, becomes pending and wakes the relay. Bulk inserts pay once.
-create function weirkeeper.event_recorded() returns trigger
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-  stranger text;
+create function weirkeeper.check_event(type text, data jsonb) returns void
+language plpgsql stable as $$
 begin
-  select e.type into stranger from new_events e
-  where not exists (select from weirkeeper.event_type t where t.name = e.type) limit 1;
-  if found then
+  if not exists (select from weirkeeper.event_type t where t.name = check_event.type) then
     raise exception using errcode = 'WK003', message = format(
       'event type: expected a declared type; got %L; declare it in the application and run weirkeeper migrate',
-      stranger);
+      type);
   end if;
-  perform weirkeeper.check_object('data of event ' || e.type, e.data) from new_events e;
-  insert into weirkeeper.event_pending (event_id) select e.id from new_events e order by e.seq;
-  perform weirkeeper.wake(0, 'weirkeeper_relay');
-  return null;
+  perform weirkeeper.check_object('data of event ' || type, data);
 end $$;
-comment on function weirkeeper.event_recorded is 'Trigger: checks new events and makes them pending.';
-
-create trigger event_recorded after insert on weirkeeper.event
-  referencing new table as new_events for each statement
-  execute function weirkeeper.event_recorded();
+comment on function weirkeeper.check_event is
+  'Raises WK003 or WK002 unless the event may be recorded.';
 
 create function weirkeeper.record_event(
   type text,
@@ -162,19 +155,42 @@ create function weirkeeper.record_event(
   data jsonb default '{}',
   trace text default null
 ) returns uuid
-language sql set search_path = pg_catalog, pg_temp as $$
-  insert into weirkeeper.event (type, owner_id, subject, data, trace)
+language plpgsql as $$
+declare
+  new_id uuid;
+begin
+  perform weirkeeper.check_event(type, data);
+  insert into weirkeeper.event (type, owner_id, subject, data, trace, seq)
   values (record_event.type, record_event.owner_id, record_event.subject, record_event.data,
-          record_event.trace)
-  returning id
-$$;
+          record_event.trace, nextval('weirkeeper.event_seq'))
+  returning id into new_id;
+  insert into weirkeeper.event_pending (event_id) values (new_id);
+  perform weirkeeper.wake(0, 'weirkeeper_relay');
+  return new_id;
+end $$;
 comment on function weirkeeper.record_event is
   'Records an event in the caller''s transaction; returns its id. WK002, WK003.';
+
+-- A plain insert leaves seq out, and becomes the same as a call of record_event.
+create function weirkeeper.event_complete() returns trigger
+language plpgsql as $$
+begin
+  perform weirkeeper.check_event(new.type, new.data);
+  perform pg_current_xact_id();  -- rule 1: a transaction id before a sequence number
+  new.seq := nextval('weirkeeper.event_seq');
+  insert into weirkeeper.event_pending (event_id) values (new.id);
+  perform weirkeeper.wake(0, 'weirkeeper_relay');
+  return new;
+end $$;
+comment on function weirkeeper.event_complete is 'Trigger: checks a plain insert and makes it pending.';
+
+create trigger event_complete before insert on weirkeeper.event
+  for each row when (new.seq is null) execute function weirkeeper.event_complete();
 
 -- A final state and its notice are one transaction, whatever path finalises. NOTIFY takes at most
 -- 8,000 bytes and must never abort the transaction: at most 100 ids (2,000 bytes) a notice.
 create function weirkeeper.tell_final(ids bigint[]) returns integer
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql as $$
 declare
   total integer := coalesce(cardinality(ids), 0);
 begin
