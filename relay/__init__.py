@@ -1,1 +1,1 @@
-"""The relay: turns recorded events into jobs."""
+"""The relay process: turns pending events into jobs. Any number may run, on any number of hosts."""

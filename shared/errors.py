@@ -53,6 +53,10 @@ class DatabaseRefused(WeirkeeperError):
     """Postgres answered with an error that trying again will not mend."""
 
 
+class ValuesRefused(DatabaseRefused):
+    """Postgres refused the values of some row: the row is at fault, not the statement."""
+
+
 class InvalidArguments(WeirkeeperError):
     """Job args or event data that are not a storable JSON object."""
 

@@ -17,6 +17,7 @@ from shared.errors import (
     InvalidArguments,
     UnknownEventType,
     UnknownKind,
+    ValuesRefused,
     WeirkeeperError,
 )
 
@@ -31,6 +32,9 @@ _OURS: dict[str, type[WeirkeeperError]] = {
 # lock_not_available, read_only_sql_transaction (a standby after failover).
 _PASSING_CLASSES = ("08", "40", "53", "57")
 _PASSING = ("55P03", "25006", "25P03")
+# Classes that no row is to blame for: the statement, the schema, rights, the server itself. All
+# others do blame a row, those that a trigger makes up with RAISE included.
+_BLAMELESS_CLASSES = ("0A", "25", "26", "28", "3D", "3F", "42", "58", "F0", "XX")
 
 
 def is_transient(error: psycopg.Error) -> bool:
@@ -48,7 +52,9 @@ def translate(error: psycopg.Error) -> WeirkeeperError:
     if state in _OURS:
         return _OURS[state](message)
     label = f"{message} (SQLSTATE {state})" if state else message
-    return DatabaseUnavailable(label) if is_transient(error) else DatabaseRefused(label)
+    if is_transient(error):
+        return DatabaseUnavailable(label)
+    return DatabaseRefused(label) if state[:2] in _BLAMELESS_CLASSES else ValuesRefused(label)
 
 
 @contextmanager

@@ -11,18 +11,22 @@ import select
 import signal
 from types import FrameType
 
+from shared.clock import SYSTEM
+
 
 class StopSignal:
     """Counts requests to stop. The first asks for a drain, the second shortens it.
 
     Attributes:
         requests: how many came.
+        requested_at: when the first came (seconds of the monotonic clock), or None.
         failure: the error of a loop that died, which makes the exit code 1.
     """
 
     def __init__(self) -> None:
         self._fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self.requests = 0
+        self.requested_at: float | None = None
         self.failure: BaseException | None = None
 
     def install(self) -> None:
@@ -35,6 +39,8 @@ class StopSignal:
 
     def request(self) -> None:
         """Ask to stop."""
+        if self.requested_at is None:
+            self.requested_at = SYSTEM.monotonic()
         self.requests += 1
         os.eventfd_write(self._fd, 1)
 

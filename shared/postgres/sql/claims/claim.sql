@@ -46,7 +46,7 @@ select array_agg(l.job_id), array_agg(l.kind), array_agg(l.priority), array_agg(
        array_agg(l.timeout_ms), array_agg(l.awaited),
        array_agg(extract(epoch from clock_timestamp() - l.ready_at)::double precision),
        convert_to(string_agg(l.line, E'\n'), 'UTF8'),
-       (select s.last_value from weirkeeper.ready_seq s),
+       (select case when s.is_called then s.last_value else 0 end from weirkeeper.ready_seq s),
        pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
        pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
        case when %(sweep)s then (

@@ -1,0 +1,31 @@
+"""Drain rows: how each stop went, kept after the process is gone (docs/operations.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from shared.postgres.connect import Connection
+from shared.postgres.failures import translated
+from shared.postgres.statements import statement
+
+
+def drained(
+    conn: Connection, epoch: int, phases: Mapping[str, float], jobs: Mapping[str, int]
+) -> None:
+    """Write how a stop went; the first writing of an epoch counts.
+
+    Args:
+        conn: in autocommit mode.
+        epoch: the process's.
+        phases: seconds by phase, in order; their sum is how long the stop has taken so far.
+        jobs: what became of the jobs that the stop found, by result.
+    """
+    params = {
+        "epoch": epoch,
+        "seconds": sum(phases.values()),
+        "phases": json.dumps(phases),
+        "jobs": json.dumps(jobs),
+    }
+    with translated():
+        conn.execute(statement("processes/drained"), params)
