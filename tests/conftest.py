@@ -39,7 +39,7 @@ class SessionServer:
         """Where tests get their databases."""
         if self._owned is None:
             if not self._url:
-                self._cluster = ThrowawayCluster(self._pgbin)
+                self._cluster = ThrowawayCluster(pgbin=self._pgbin)
                 self._url = self._cluster.url
             self._owned = Databases(self._url, self._template)
         return self._owned

@@ -27,9 +27,10 @@ class ThrowawayCluster:
 
     Args:
         settings: of the server, over the embedded server's defaults.
+        pgbin: folder of initdb and postgres, or "" for the wheel's.
     """
 
-    def __init__(self, settings: Mapping[str, str] = FAST) -> None:
+    def __init__(self, settings: Mapping[str, str] = FAST, pgbin: str = "") -> None:
         _remove_leftovers()
         self._base = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
         self._base.chmod(0o711)
