@@ -133,7 +133,11 @@ class _Program:
         passes = RelayPass(outbox, Tally(self._instruments))
         life.say("ready")
         self._failures = 0
-        RelayService(passes, self._wakes, self._stop, self._ended, lambda: outbox.connected).run()
+
+        def connected() -> bool:
+            return outbox.connected and not self._wakes.connection.closed
+
+        RelayService(passes, self._wakes, self._stop, self._ended, connected).run()
         if self._stop.requested:
             self._drained(conn, life)
 

@@ -11,18 +11,38 @@ from __future__ import annotations
 import logging
 import select
 from collections.abc import Callable
+from typing import Protocol
 
 from relay.relay_pass import RelayPass
 from shared.backoff import FAILING_PASS, jittered
 from shared.clock import SYSTEM
 from shared.errors import WeirkeeperError
-from shared.postgres.wakes import Wakes
 from shared.services.stop import StopSignal
 
 ASLEEP_POLL = 1.0  # seconds; every writer from now on notifies
 DOZING_POLL = 0.1  # seconds; a writer that was silent may still be open, or a sibling sleeps
 
 log = logging.getLogger(__name__)
+
+
+class Sleep(Protocol):
+    """The consumer's side of the sleep lock; shared.postgres.wakes keeps the promises."""
+
+    def fileno(self) -> int:
+        """Readable when a wake has arrived."""
+        ...
+
+    def drain(self) -> bool:
+        """Take the wakes that arrived; return whether there were any."""
+        ...
+
+    def fall_asleep(self) -> bool:
+        """Try to sleep; True = every writer from now on wakes us."""
+        ...
+
+    def wake_up(self) -> None:
+        """Let writers be silent again."""
+        ...
 
 
 class RelayService:
@@ -33,13 +53,13 @@ class RelayService:
         wakes: open.
         stop: ends every wait.
         ended: whether to return (a stop, or a fence).
-        connected: whether the passes' session still stands.
+        connected: whether all sessions still stand.
     """
 
     def __init__(
         self,
         passes: RelayPass,
-        wakes: Wakes,
+        wakes: Sleep,
         stop: StopSignal,
         ended: Callable[[], bool],
         connected: Callable[[], bool],
@@ -63,7 +83,7 @@ class RelayService:
                 self._rest()
                 failures = 0
             except WeirkeeperError as error:
-                if not self._connected() or self._wakes.connection.closed:
+                if not self._connected():
                     raise
                 failures += 1
                 self._back_off(error, failures)

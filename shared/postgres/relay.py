@@ -68,14 +68,10 @@ class PostgresOutbox:
             self._forgot_at = now
             self._floors.reset()
         if self._hint and now - self._swept_at < SWEEP_EVERY:
-            done = self._from_hint()
-            if done.full:
+            done = self._advance(self._run(after=self._hint))
+            if done.rows:
                 return done
-            return done if done.rows else self._sweep(now)
         return self._sweep(now)
-
-    def _from_hint(self) -> FannedOut:
-        return self._advance(self._run(after=self._hint))
 
     def _sweep(self, now: float) -> FannedOut:
         self._swept_at, self._hint = now, 0
@@ -86,7 +82,7 @@ class PostgresOutbox:
 
     def _advance(self, row: dict[str, Any]) -> FannedOut:
         done = _told(row)
-        self._hint = max(self._hint, row["last_taken"]) if done.full else 0
+        self._hint = max(self._hint, row["last_claimed"]) if done.full else 0
         return done
 
     def pending(self) -> list[int]:
@@ -165,5 +161,5 @@ def _told(row: dict[str, Any]) -> FannedOut:
         oldest_age=row["oldest_age"] or 0.0,
         announcements=tuple(row["announcements"]),
         retries_due=row["retries_due"],
-        full=row["rows"] >= BATCH,
+        full=row["claimed"] >= BATCH,
     )

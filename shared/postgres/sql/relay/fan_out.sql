@@ -5,7 +5,8 @@
 -- inserts jobs, ready rows and fan-out rows; wakes each queue touched. Nobody else can see a part.
 --
 -- Locks: the rows claimed, skipping those that another relay holds; the sleep locks of the queues.
--- Indexes: event_pending_pkey (from `after`), event_pkey, route_pkey, kind_pkey, event_failure_pkey.
+-- Indexes: event_pending_pkey (from `after`), event_pkey, route_pkey, kind_pkey, event_fanout_pkey,
+-- event_failure_pkey, event_failure_due.
 -- No join of one CTE with another: with generic plans and hash joins off it would be quadratic.
 -- That is why job ids are drawn here (a merged event must name its job) and not by the insert.
 with picked as materialized (
@@ -23,7 +24,10 @@ with picked as materialized (
     and f.next_try_at <= clock_timestamp()
   returning 0::bigint as seq, f.event_id
 ), taken as materialized (
-  select seq, event_id from claimed union all select seq, event_id from retried
+  -- A row that was put in line a second time leaves it without doing anything again.
+  select c.seq, c.event_id
+  from (select seq, event_id from claimed union all select seq, event_id from retried) c
+  where not exists (select from weirkeeper.event_fanout f where f.event_id = c.event_id)
 ), matched as (
   -- Left joins: an event without a subscriber stays, and gets an empty fan-out. Two owners may use
   -- the same subject, and neither's event may vanish behind the other's.
@@ -80,7 +84,8 @@ with picked as materialized (
 select
   (select count(*) from taken) as rows,
   (select count(n.own_job_id) from numbered n) as jobs,
-  (select max(t.seq) from taken t) as last_taken,
+  (select count(*) from claimed) as claimed,
+  (select max(c.seq) from claimed c) as last_claimed,
   (select greatest(0, extract(epoch from clock_timestamp() - min(n.occurred_at)))
      from numbered n)::double precision as oldest_age,
   array(select a.ids from announced a) as announcements,
@@ -93,4 +98,4 @@ select
      where p.seq > %(after)s::bigint order by p.seq limit 1) end as lowest,
   pg_snapshot_xmin(pg_current_snapshot())::text::bigint as xmin,
   pg_snapshot_xmax(pg_current_snapshot())::text::bigint as xmax,
-  (select w.queues from woken w) as queues
+  (select w.queues from woken w) as queues_woken
