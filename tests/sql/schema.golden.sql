@@ -1,0 +1,406 @@
+-- The schema after all migrations, as pg_catalog tells it; kept by tests/sql/test_schema.py.
+-- Written by `python -m tests.sql`. Bodies of functions stand here as the sha256 of their text.
+
+schema site  -- The reference site: notes and their search index.
+
+table site.document  -- The search index: what a search finds of a note, or a tombstone. No events: derived.
+  note_id bigint not null
+  version bigint not null
+  removed boolean not null default false
+  owner_id text not null default ''::text
+  genre text not null default ''::text
+  path text not null default ''::text
+  title text not null default ''::text
+  excerpt text not null default ''::text
+  body text not null default ''::text
+  published boolean not null default false
+  archived boolean not null default false
+  words tsvector not null default ''::tsvector
+  constraint document_pkey PRIMARY KEY (note_id)
+  CREATE INDEX document_words ON site.document USING gin (words) WITH (fastupdate=off)
+
+table site.note  -- Notes. Emits corpus.note.changed by trigger (insert, delete, update of a watched column).
+  id bigint not null identity always
+  owner_id text not null
+  genre text not null
+  parent_id bigint
+  slug text not null default ''::text
+  title text not null default ''::text
+  body text not null default ''::text
+  tags text[] not null default '{}'::text[]
+  aliases text[] not null default '{}'::text[]
+  lang text not null default ''::text
+  published boolean not null default false
+  archived boolean not null default false
+  show_as_source boolean not null default true
+  excerpt text not null default ''::text
+  css_classes text[] not null default '{}'::text[]
+  path text not null default ''::text  -- Kept by the trigger: what the subject of its events says.
+  version bigint not null default 1  -- Raised by the trigger at each change.
+  event_id uuid not null default gen_random_uuid()  -- Kept by the trigger: its latest event.
+  created_at timestamp with time zone not null default now()
+  updated_at timestamp with time zone not null default now()
+  constraint note_body_check CHECK ((octet_length(body) <= 1048576))
+  constraint note_excerpt_check CHECK ((length(excerpt) <= 2000))
+  constraint note_genre_check CHECK ((genre = ANY (ARRAY['raw'::text, 'wiki'::text, 'writing'::text])))
+  constraint note_lang_check CHECK ((length(lang) <= 35))
+  constraint note_owner_id_check CHECK (((length(owner_id) >= 1) AND (length(owner_id) <= 200)))
+  constraint note_slug_check CHECK ((length(slug) <= 255))
+  constraint note_title_check CHECK ((length(title) <= 500))
+  constraint note_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES site.note(id)
+  constraint note_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX note_name ON site.note USING btree (owner_id, genre, parent_id, slug) NULLS NOT DISTINCT WHERE (slug <> ''::text)
+  CREATE INDEX note_parent ON site.note USING btree (parent_id) WHERE (parent_id IS NOT NULL)
+  CREATE INDEX note_path ON site.note USING hash (path)
+  CREATE TRIGGER note_before BEFORE INSERT OR UPDATE ON site.note FOR EACH ROW EXECUTE FUNCTION site.note_before()
+  CREATE TRIGGER note_deleted AFTER DELETE ON site.note REFERENCING OLD TABLE AS old_notes FOR EACH STATEMENT EXECUTE FUNCTION site.note_deleted()
+  CREATE TRIGGER note_inserted AFTER INSERT ON site.note REFERENCING NEW TABLE AS new_notes FOR EACH STATEMENT EXECUTE FUNCTION site.note_inserted()
+  CREATE TRIGGER note_updated AFTER UPDATE ON site.note REFERENCING OLD TABLE AS old_notes NEW TABLE AS new_notes FOR EACH STATEMENT EXECUTE FUNCTION site.note_updated()
+
+table site.note_removed  -- Deleted notes that the search index may still hold. No events: the note's delete told it.
+  note_id bigint not null
+  subject text not null
+  version bigint not null
+  constraint note_removed_pkey PRIMARY KEY (note_id)
+  CREATE INDEX note_removed_subject ON site.note_removed USING hash (subject)
+
+table site.term  -- Words of the index with what is left when one letter is missing: finds typos. No events.
+  term text not null
+  variants text[] not null
+  constraint term_pkey PRIMARY KEY (term)
+  CREATE INDEX term_variants ON site.term USING gin (variants) WITH (fastupdate=off)
+
+sequence site.note_id_seq bigint start=1 increment=1 cache=1 cycle=False
+
+function site.note_before() returns trigger
+  plpgsql volatile set search_path=pg_catalog, pg_temp
+  sha256 93d88ad0b383fe96ae1de57d146832b3ce536048cec2feb2cf387736387191eb  -- Trigger: keeps path, version and latest event of a note.
+
+function site.note_deleted() returns trigger
+  plpgsql volatile set search_path=pg_catalog, pg_temp
+  sha256 2f965ad6bfbfcd80ede8b24191c48c716ec4dd189c7eb0706896c10cffd5f221  -- Trigger: records corpus.note.changed for deleted notes, with their last known subject.
+
+function site.note_inserted() returns trigger
+  plpgsql volatile set search_path=pg_catalog, pg_temp
+  sha256 5217949592a437fdf2479e48981da229516a81b4c08b6ab1f38fa8eaa303f529  -- Trigger: records corpus.note.changed for new notes.
+
+function site.note_path(note site.note) returns text
+  sql stable set search_path=pg_catalog, pg_temp
+  sha256 1d7e4611f0dfda5b45f85cf8f3f4cb6d909c506d9d5356fc901942d067befdfd  -- raw: its id; writing: its slug; wiki: names from the root.
+
+function site.note_updated() returns trigger
+  plpgsql volatile set search_path=pg_catalog, pg_temp
+  sha256 fea1b498d76b7cfdebbcefd982637b29bc9cedd5f519d7a6b611d6155869e7f9  -- Trigger: records corpus.note.changed for what really changed; hands a new path down.
+
+function site.path_segment(name text) returns text
+  sql immutable set search_path=pg_catalog, pg_temp
+  sha256 8129b6325973c2bd11066c09dc6f939eec2084e9d5578e01157381cc6cd865f6  -- Lower case, runs of anything but letters and digits become "-", at most 80 characters.
+
+function site.refuse_cycle(note_id bigint, parent bigint) returns void
+  plpgsql stable set search_path=pg_catalog, pg_temp
+  sha256 561d0f4b87a02de40850d6f2c3218a5f64767f700e2b70328a1fd6877bff9f1b  -- Raises when a note would stand below itself.
+
+schema weirkeeper  -- Weirkeeper, the engine: events, jobs, processes.
+
+table weirkeeper.attempt  -- One row per finished attempt: the log. Its newest row tells a finished job's state. No events.
+  job_id bigint not null
+  run integer not null
+  attempt integer not null
+  outcome text not null
+  state text not null
+  error text
+  cause text
+  evidence jsonb
+  result jsonb
+  epoch bigint
+  claimed_at timestamp with time zone
+  started_at timestamp with time zone
+  finished_at timestamp with time zone not null default clock_timestamp()
+  constraint attempt_attempt_check CHECK ((attempt >= 0))
+  constraint attempt_check CHECK (((outcome = 'completed'::text) = (state = 'completed'::text)))
+  constraint attempt_check1 CHECK (((outcome <> 'snoozed'::text) OR (state = ANY (ARRAY['pending'::text, 'retryable'::text]))))
+  constraint attempt_outcome_check CHECK ((outcome = ANY (ARRAY['completed'::text, 'failed'::text, 'timeout'::text, 'crashed'::text, 'snoozed'::text, 'discarded'::text, 'cancelled'::text, 'interrupted'::text, 'rescued'::text])))
+  constraint attempt_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'retryable'::text, 'completed'::text, 'discarded'::text, 'cancelled'::text])))
+  constraint attempt_pkey PRIMARY KEY (job_id, run)
+  CREATE INDEX attempt_ended ON weirkeeper.attempt USING btree (state, finished_at) WHERE (state = ANY (ARRAY['discarded'::text, 'cancelled'::text]))
+  CREATE INDEX attempt_finished ON weirkeeper.attempt USING brin (finished_at)
+
+table weirkeeper.drain  -- How each stop went: seconds per phase, jobs by what became of them. No events: the log.
+  epoch bigint not null
+  role text not null
+  slot text not null
+  queue text
+  started_at timestamp with time zone not null
+  finished_at timestamp with time zone not null default clock_timestamp()
+  phases jsonb not null
+  jobs jsonb not null
+  constraint drain_pkey PRIMARY KEY (epoch)
+
+table weirkeeper.event  -- What happened; append-only, pruned. The outbox itself. seq is an order, never a cursor.
+  id uuid not null default gen_random_uuid()
+  seq bigint not null
+  owner_id text
+  type text not null
+  subject text not null
+  data jsonb not null default '{}'::jsonb
+  occurred_at timestamp with time zone not null default clock_timestamp()
+  trace text
+  constraint event_owner_id_check CHECK ((length(owner_id) <= 200))
+  constraint event_subject_check CHECK ((length(subject) <= 2048))
+  constraint event_trace_check CHECK ((length(trace) <= 200))
+  constraint event_pkey PRIMARY KEY (id)
+  CREATE TRIGGER event_complete BEFORE INSERT ON weirkeeper.event FOR EACH ROW WHEN ((new.seq IS NULL)) EXECUTE FUNCTION weirkeeper.event_complete()
+
+table weirkeeper.event_failure  -- Events whose fan-out failed: tried again one by one, or poisoned. No events: bookkeeping.
+  event_id uuid not null
+  failures integer not null default 0
+  last_error text not null default ''::text
+  next_try_at timestamp with time zone not null default clock_timestamp()
+  poisoned_at timestamp with time zone
+  constraint event_failure_pkey PRIMARY KEY (event_id)
+  CREATE INDEX event_failure_due ON weirkeeper.event_failure USING btree (next_try_at) WHERE (poisoned_at IS NULL)
+
+table weirkeeper.event_fanout  -- Event → job id by subscription, {} when nobody subscribes. No events: bookkeeping.
+  event_id uuid not null
+  jobs jsonb not null
+  fanned_out_at timestamp with time zone not null default clock_timestamp()
+  constraint event_fanout_pkey PRIMARY KEY (event_id)
+
+table weirkeeper.event_pending  -- Events not fanned out yet. No events: the outbox's own bookkeeping.
+  seq bigint not null default nextval('weirkeeper.event_pending_seq'::regclass)
+  event_id uuid not null
+  constraint event_pending_pkey PRIMARY KEY (seq)
+
+table weirkeeper.event_type  -- Event types that may be recorded. No events: declarations.
+  name text not null
+  description text not null
+  subject text not null
+  exposure text not null
+  declared_at timestamp with time zone not null default now()
+  constraint event_type_exposure_check CHECK ((exposure = ANY (ARRAY['internal'::text, 'webhook'::text])))
+  constraint event_type_name_check CHECK (((name ~ '^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$'::text) AND (length(name) <= 63)))
+  constraint event_type_pkey PRIMARY KEY (name)
+
+table weirkeeper.job  -- Payload and limits of a job; immutable, pruned. No events: jobs are not events.
+  id bigint not null identity always
+  kind text not null
+  queue text not null
+  args jsonb not null default '{}'::jsonb
+  priority smallint not null default 2
+  max_attempts integer not null
+  timeout_ms integer not null
+  awaited boolean not null
+  owner_id text
+  event_id uuid
+  run_at timestamp with time zone
+  trace text
+  created_at timestamp with time zone not null default now()
+  constraint job_args_check CHECK ((jsonb_typeof(args) = 'object'::text))
+  constraint job_max_attempts_check CHECK ((max_attempts >= 1))
+  constraint job_owner_id_check CHECK ((length(owner_id) <= 200))
+  constraint job_priority_check CHECK (((priority >= 1) AND (priority <= 4)))
+  constraint job_run_at_check CHECK (((run_at IS NULL) OR isfinite(run_at)))
+  constraint job_timeout_ms_check CHECK ((timeout_ms > 0))
+  constraint job_trace_check CHECK ((length(trace) <= 200))
+  constraint job_pkey PRIMARY KEY (id)
+  CREATE TRIGGER job_complete BEFORE INSERT ON weirkeeper.job FOR EACH ROW WHEN ((new.queue IS NULL)) EXECUTE FUNCTION weirkeeper.job_complete()
+
+table weirkeeper.key  -- Concurrency keys and when they open. No events: a limit, not a fact.
+  name text not null
+  max_n integer not null
+  open_at timestamp with time zone not null default '-infinity'::timestamp with time zone
+  constraint key_max_n_check CHECK ((max_n >= 1))
+  constraint key_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200)))
+  constraint key_pkey PRIMARY KEY (name)
+
+table weirkeeper.kind  -- Kinds of job with their limits. No events: declarations.
+  name text not null
+  queue text not null
+  max_attempts integer not null
+  timeout_ms integer not null
+  awaited boolean not null
+  declared_at timestamp with time zone not null default now()
+  constraint kind_max_attempts_check CHECK ((max_attempts >= 1))
+  constraint kind_name_check CHECK (((name ~ '^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$'::text) AND (length(name) <= 63)))
+  constraint kind_timeout_ms_check CHECK ((timeout_ms > 0))
+  constraint kind_queue_fkey FOREIGN KEY (queue) REFERENCES weirkeeper.queue(name)
+  constraint kind_pkey PRIMARY KEY (name)
+
+table weirkeeper.migration  -- Migrations applied. No events: the schema's own log.
+  version integer not null
+  name text not null
+  checksum text not null
+  breaking boolean not null
+  applied_at timestamp with time zone not null default now()
+  constraint migration_pkey PRIMARY KEY (version)
+
+table weirkeeper.parked  -- Jobs that wait for their concurrency key; off the claim path. No events: a job's state.
+  job_id bigint not null
+  key text not null
+  queue text not null
+  kind text not null
+  priority smallint not null
+  attempt integer not null
+  run integer not null
+  parked_at timestamp with time zone not null default clock_timestamp()
+  constraint parked_attempt_check CHECK ((attempt >= 0))
+  constraint parked_run_check CHECK ((run >= 0))
+  constraint parked_key_fkey FOREIGN KEY (key) REFERENCES weirkeeper.key(name)
+  constraint parked_pkey PRIMARY KEY (job_id)
+  CREATE INDEX parked_oldest ON weirkeeper.parked USING btree (key, parked_at, job_id)
+
+table weirkeeper.periodic  -- Periodic jobs and their next tick. No events: a schedule.
+  name text not null
+  every interval
+  cron text
+  timezone text
+  next_at timestamp with time zone
+  last_started_at timestamp with time zone
+  last_result text
+  last_error text
+  constraint periodic_check CHECK (((every IS NULL) <> (cron IS NULL)))
+  constraint periodic_every_check CHECK ((every > '00:00:00'::interval))
+  constraint periodic_name_check CHECK ((length(name) <= 63))
+  constraint periodic_pkey PRIMARY KEY (name)
+
+table weirkeeper.periodic_tick  -- Ticks that were started: unique, so each starts once. No events: a schedule.
+  name text not null
+  tick_at timestamp with time zone not null
+  job_id bigint not null
+  constraint periodic_tick_name_fkey FOREIGN KEY (name) REFERENCES weirkeeper.periodic(name)
+  constraint periodic_tick_pkey PRIMARY KEY (name, tick_at)
+
+table weirkeeper.process with (fillfactor=50)  -- One row per life of one process (its epoch), with its beat. No events: liveness.
+  epoch bigint not null identity always
+  role text not null
+  slot text not null
+  queue text
+  host text not null
+  boot_id text not null
+  pid_namespace bigint not null
+  pid integer not null
+  pid_started bigint not null
+  version text not null
+  phase text not null
+  address text
+  connections integer not null
+  backend_pids integer[] not null default '{}'::integer[]
+  children integer not null default 0
+  started_at timestamp with time zone not null default clock_timestamp()
+  beat_at timestamp with time zone not null default clock_timestamp()
+  constraint process_phase_check CHECK ((phase = ANY (ARRAY['starting'::text, 'ready'::text, 'draining'::text, 'stopped'::text])))
+  constraint process_role_check CHECK ((role = ANY (ARRAY['queue'::text, 'relay'::text, 'listener'::text, 'metrics'::text])))
+  constraint process_pkey PRIMARY KEY (epoch)
+
+table weirkeeper.queue  -- Queues; `no` names a queue's advisory locks and channel. No events: declarations.
+  name text not null
+  no integer not null identity always
+  awaited boolean not null
+  declared_at timestamp with time zone not null default now()
+  constraint queue_name_check CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
+  constraint queue_pkey PRIMARY KEY (name)
+  constraint queue_no_key UNIQUE (no)
+
+table weirkeeper.ready  -- Jobs that may be claimed, by lanes (queue, kind, priority). No events: a job's state.
+  queue text not null
+  kind text not null
+  priority smallint not null
+  seq bigint not null default nextval('weirkeeper.ready_seq'::regclass)
+  job_id bigint not null
+  attempt integer not null default 0
+  run integer not null default 0
+  ready_at timestamp with time zone not null default clock_timestamp()
+  constraint ready_attempt_check CHECK ((attempt >= 0))
+  constraint ready_run_check CHECK ((run >= 0))
+  constraint ready_pkey PRIMARY KEY (queue, kind, priority, seq)
+  constraint ready_job_id_key UNIQUE (job_id)
+
+table weirkeeper.route  -- Types × subscriptions, expanded: what the relay joins. No events: declarations.
+  type text not null
+  subscription text not null
+  coalesce boolean not null
+  constraint route_subscription_fkey FOREIGN KEY (subscription) REFERENCES weirkeeper.kind(name)
+  constraint route_type_fkey FOREIGN KEY (type) REFERENCES weirkeeper.event_type(name)
+  constraint route_pkey PRIMARY KEY (type, subscription)
+
+table weirkeeper.running  -- Jobs that a process holds, with its epoch and the lease token. No events: a job's state.
+  job_id bigint not null
+  run integer not null
+  attempt integer not null
+  queue text not null
+  kind text not null
+  priority smallint not null
+  epoch bigint not null
+  token bigint not null
+  claimed_at timestamp with time zone not null default clock_timestamp()
+  started_at timestamp with time zone
+  key text
+  cancel_requested_at timestamp with time zone
+  progress jsonb
+  constraint running_attempt_check CHECK ((attempt >= 0))
+  constraint running_run_check CHECK ((run >= 1))
+  constraint running_pkey PRIMARY KEY (job_id)
+
+table weirkeeper.scheduled  -- Jobs that wait for their time; promoted in batches. No events: a job's state.
+  job_id bigint not null
+  run_at timestamp with time zone not null
+  queue text not null
+  kind text not null
+  priority smallint not null
+  attempt integer not null
+  run integer not null
+  why text not null
+  constraint scheduled_attempt_check CHECK ((attempt >= 0))
+  constraint scheduled_run_at_check CHECK (isfinite(run_at))
+  constraint scheduled_run_check CHECK ((run >= 0))
+  constraint scheduled_why_check CHECK ((why = ANY (ARRAY['delay'::text, 'retry'::text, 'snooze'::text])))
+  constraint scheduled_pkey PRIMARY KEY (job_id)
+  CREATE INDEX scheduled_due ON weirkeeper.scheduled USING btree (queue, run_at)
+
+sequence weirkeeper.event_pending_seq bigint start=1 increment=1 cache=1 cycle=False
+
+sequence weirkeeper.event_seq bigint start=1 increment=1 cache=1 cycle=False
+
+sequence weirkeeper.job_id_seq bigint start=1 increment=1 cache=1 cycle=False
+
+sequence weirkeeper.process_epoch_seq bigint start=1 increment=1 cache=1 cycle=False
+
+sequence weirkeeper.queue_no_seq integer start=1 increment=1 cache=1 cycle=False
+
+sequence weirkeeper.ready_seq bigint start=1 increment=1 cache=1 cycle=False
+
+function weirkeeper.check_event(type text, data jsonb) returns void
+  plpgsql stable
+  sha256 bf9929637732a25c8988a7694de59fa6aedd6d2cac8e568ca6a4690752207e87  -- Raises WK003 or WK002 unless the event may be recorded.
+
+function weirkeeper.check_object(what text, value jsonb) returns void
+  plpgsql immutable
+  sha256 9f1f8dfb1b59460020e22c2ccfa604b5c88d94adde2a237aec907d79533b4846  -- Raises WK002 unless the value is a JSON object within the limits of size and depth.
+
+function weirkeeper.enqueue(kind text, args jsonb DEFAULT '{}'::jsonb, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text) returns bigint
+  plpgsql volatile
+  sha256 d47b375ccce5af9d109ac5cc59b4d2890bf852ba18f0c32243a02c4bde53d394  -- Adds a job in the caller's transaction; returns its id. WK001, WK002, WK004.
+
+function weirkeeper.event_complete() returns trigger
+  plpgsql volatile
+  sha256 d3b0d3e76da25696687683933a48ed3dec201fefa36524f3ca8183cadcd3f064  -- Trigger: checks a plain insert and makes it pending.
+
+function weirkeeper.job_complete() returns trigger
+  plpgsql volatile
+  sha256 88715d022891c6d4f692f654b3aa3a01607305941dd837eff5d76c0df916c46f  -- Trigger: fills in and places a job.
+
+function weirkeeper.record_event(type text, owner_id text DEFAULT NULL::text, subject text DEFAULT ''::text, data jsonb DEFAULT '{}'::jsonb, trace text DEFAULT NULL::text) returns uuid
+  plpgsql volatile
+  sha256 fa0412ac4513cc7c85757cc7daa8d9ee0b08bc59e8b0a50579b0541e4b0e6b80  -- Records an event in the caller's transaction; returns its id. WK002, WK003.
+
+function weirkeeper.tell_final(ids bigint[]) returns integer
+  plpgsql volatile
+  sha256 2c5bc2784a9eb3ab4b78b478e408dae31b63c9d09c52af13ad0956477aafb12d  -- Tells waiters that these jobs are final.
+
+function weirkeeper.wake(lock_no integer, channel text) returns void
+  plpgsql volatile
+  sha256 288be2229a654bc3fa2fdd7adaa3d2008f4bcc03d73a3058b850a63e05dece4a  -- Wakes a consumer if it sleeps, silently binds it to look if it does not.
+
+function weirkeeper.wake_queue(queue_name text) returns void
+  sql volatile
+  sha256 315e96b976d09c27b366d67fba601614f919f22dbc1bd521bc452a5f3c131e49  -- Wakes the processes of one queue.
