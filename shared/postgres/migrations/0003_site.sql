@@ -253,3 +253,14 @@ create trigger note_updated after update on site.note
   for each statement execute function site.note_updated();
 create trigger note_deleted after delete on site.note
   referencing old table as old_notes for each statement execute function site.note_deleted();
+
+-- ── typos ───────────────────────────────────────────────────────────────────────────────────────
+-- Two words that differ by one letter (more, less, other, or two swapped) share a variant, which
+-- an ordinary index finds: no extension, no scan of the vocabulary.
+
+create function site.variants(word text) returns text[]
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select array_agg(distinct left(word, i) || substr(word, i + 2))
+  from generate_series(0, length(word)) i
+$$;
+comment on function site.variants is 'A word, and what is left of it without one of its letters.';

@@ -1,0 +1,13 @@
+-- Adds or replaces a document by a higher version; a stale or repeated one changes nothing.
+-- Index: document_pkey, document_words. Locks: the row.
+insert into site.document as d
+  (note_id, version, owner_id, genre, path, title, excerpt, body, published, archived, words)
+values
+  (%(id)s, %(version)s, %(owner_id)s, %(genre)s, %(path)s, %(title)s, %(excerpt)s, %(body)s,
+   %(published)s, %(archived)s, %(words)s::tsvector)
+on conflict (note_id) do update
+set version = excluded.version, removed = false, owner_id = excluded.owner_id,
+    genre = excluded.genre, path = excluded.path, title = excluded.title,
+    excerpt = excluded.excerpt, body = excluded.body, published = excluded.published,
+    archived = excluded.archived, words = excluded.words
+where d.version < excluded.version
