@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def greeting(
-    home: Path, database_url: str, addresses: Mapping[str, str], psql: str, seconds: float
+    home: Path, database_url: str, addresses: Mapping[str, str], seconds: float
 ) -> list[str]:
     """The lines.
 
@@ -21,12 +21,11 @@ def greeting(
         home: WEIRKEEPER_HOME.
         database_url: shown without its password.
         addresses: host:port by role.
-        psql: how to call psql here.
         seconds: from the start until ready.
     """
     listener, metrics = (addresses.get(role, "") for role in ("listener", "metrics"))
     ours = _command(home)
-    url = f'"$(cat {quote(str(home / "run" / "database_url"))})"'
+    psql = quote(str(home / "run" / "psql"))
     return [
         f"ready after {seconds:.1f} s",
         "",
@@ -39,14 +38,14 @@ def greeting(
         f"  {ours} demo",
         f"  {ours} status",
         f"  curl -s http://{metrics}/metrics | grep ^weirkeeper_jobs",
-        f'  {psql} {url} -c "select weirkeeper.{_RECORD}"',
-        f'  {psql} {url} -c "select weirkeeper.{_ENQUEUE}"',
+        f'  {psql} -c "select weirkeeper.{_RECORD}"',
+        f'  {psql} -c "select weirkeeper.{_ENQUEUE}"',
         "",
         "Ctrl-C drains and stops everything; the data stays.",
     ]
 
 
-_RECORD = "record_event('corpus.note.changed', 'til://hello', '{}')"
+_RECORD = "record_event('corpus.note.changed', subject => 'til://hello')"
 _ENQUEUE = "enqueue('corpus.reindex', '{}')"
 
 

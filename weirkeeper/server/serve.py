@@ -99,7 +99,9 @@ def _supervised(start: Start) -> Iterator[Supervisor]:
     compose.complete(deployment.supervision, settings, deployment.queues, control, command)
     check_supervision(deployment, settings)
     configuration = compose.write(deployment.supervision, home)
-    published.publish(home, start.url, {"embedded": start.embedded is not None})
+    published.publish(
+        home, start.url, _psql(start.embedded), {"embedded": start.embedded is not None}
+    )
     supervisor = Supervisor(configuration, home, control)
     try:
         yield supervisor
@@ -114,7 +116,7 @@ def _tell_when_ready(start: Start, supervisor: Supervisor, stop: StopSignal) -> 
     addresses = Readiness(start.url, roles, supervisor, home / "log").wait(stop, say)
     if addresses is not None:
         seconds = SYSTEM.monotonic() - start.began
-        for line in greeting(home, start.url, addresses, _psql(start.embedded), seconds):
+        for line in greeting(home, start.url, addresses, seconds):
             say(line)
 
 
