@@ -3,7 +3,8 @@
 Used at every way in, before the database sees the value, so that a bad value is refused with a
 sentence instead of an obscure failure inside the caller's commit. SQL repeats the rules that it
 can see (`weirkeeper.check_object`); the limits are the same: a JSON object, at most 256 KiB,
-nested at most 64 deep, finite numbers, no NUL and no lone surrogate (Postgres stores neither).
+nested at most 64 deep, finite numbers of at most 4,000 digits (Python reads back no more than
+4,300), no NUL and no lone surrogate (Postgres stores neither).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from shared.errors import InvalidArguments
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 64
+MAX_DIGITS = 4000
+_TOO_LARGE = 10**MAX_DIGITS
 
 
 def encode_object(value: Any, what: str) -> str:
@@ -70,7 +73,13 @@ def _check_scalar(value: Any, what: str) -> None:
             raise InvalidArguments(
                 f"{what}: expected finite numbers; got {value!r}; JSON has no NaN or Infinity"
             )
-    elif value is not None and not isinstance(value, bool | int):
+    elif isinstance(value, int):
+        if not -_TOO_LARGE < value < _TOO_LARGE:
+            raise InvalidArguments(
+                f"{what}: expected numbers of at most {MAX_DIGITS} digits; got a longer one; "
+                "pass it as a string"
+            )
+    elif value is not None:
         raise InvalidArguments(
             f"{what}: expected JSON values; got {type(value).__name__}; "
             "convert it to a string or a number"

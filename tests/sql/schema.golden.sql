@@ -100,6 +100,10 @@ function site.refuse_cycle(note_id bigint, parent bigint) returns void
   plpgsql stable set search_path=pg_catalog, pg_temp
   sha256 561d0f4b87a02de40850d6f2c3218a5f64767f700e2b70328a1fd6877bff9f1b  -- Raises when a note would stand below itself.
 
+function site.variants(word text) returns text[]
+  sql immutable set search_path=pg_catalog, pg_temp
+  sha256 1efe172bf464a66579110e3a3e18456ce1cc68660182fd74f9291a5c83d544dc  -- A word, and what is left of it without one of its letters.
+
 schema weirkeeper  -- Weirkeeper, the engine: events, jobs, processes.
 
 table weirkeeper.attempt  -- One row per finished attempt: the log. Its newest row tells a finished job's state. No events.
@@ -375,7 +379,7 @@ function weirkeeper.check_event(type text, data jsonb) returns void
 
 function weirkeeper.check_object(what text, value jsonb) returns void
   plpgsql immutable
-  sha256 9f1f8dfb1b59460020e22c2ccfa604b5c88d94adde2a237aec907d79533b4846  -- Raises WK002 unless the value is a JSON object within the limits of size and depth.
+  sha256 ee337fb417430e9cf5bee62cc539d8f3150dfd13730da923d5bae821b718055f  -- Raises WK002 unless the value is a JSON object within the limits of size and depth.
 
 function weirkeeper.enqueue(kind text, args jsonb DEFAULT '{}'::jsonb, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text) returns bigint
   plpgsql volatile

@@ -58,6 +58,12 @@ begin
     raise exception using errcode = 'WK002', message = format(
       '%s: expected at most 64 levels of nesting; got more; flatten the value', what);
   end if;
+  -- Python reads back no longer ones.
+  if size > 4000 and jsonb_path_exists(value,
+       'strict $.** ? (@.type() == "number") ? (@ >= 1e4000 || @ <= -1e4000)') then
+    raise exception using errcode = 'WK002', message = format(
+      '%s: expected numbers of at most 4000 digits; got a longer one; pass it as a string', what);
+  end if;
 end $$;
 comment on function weirkeeper.check_object is
   'Raises WK002 unless the value is a JSON object within the limits of size and depth.';
