@@ -1,0 +1,145 @@
+"""The command line: a table of commands, each imported only when it is called.
+
+Stands before `panel.cli.commands` (one command a file) and `panel.cli.programs` (the four programs
+that a command becomes). `weirkeeper --help` imports no command, so that it answers at once.
+Must never hold what a command does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import argparse
+    from types import ModuleType
+
+USAGE = 2  # what argparse exits with, too
+
+
+class Command(NamedTuple):
+    """One row of the table. `program`: the module that the command becomes, or ""."""
+
+    name: str
+    summary: str
+    program: str = ""
+
+
+TABLE: dict[str, tuple[Command, ...]] = {
+    "Start here": (
+        Command("server", "start Postgres, schema and every process in the foreground"),
+        Command("status", "show which processes run, and whether all are ready"),
+        Command("demo", "import notes, search them, and show what happened on the way"),
+    ),
+    "Look and work": (
+        Command("jobs", "list jobs, or show one with its attempts"),
+        Command("corpus", "create, import and search notes"),
+    ),
+    "Before a deploy": (
+        Command("check", "check settings, application, budget and supervisord.conf"),
+        Command("migrate", "bring the database's schema and declarations up to date"),
+        Command("version", "show versions of Weirkeeper, Python, driver and schema"),
+    ),
+    "Single programs (the server starts them all)": (
+        Command("worker", "QUEUE: run the jobs of one queue", "workers"),
+        Command("relay", "turn recorded events into jobs", "relay"),
+        Command("listener", "let callers wait for a result, over HTTP", "listener"),
+        Command("metrics", "serve /metrics for Prometheus", "metrics"),
+    ),
+}
+COMMANDS = {command.name: command for rows in TABLE.values() for command in rows}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: arguments; None = the process's.
+
+    Returns:
+        The command's exit code: 0 · 1 failed · 2 wrong usage · 78 a setting that cannot work.
+    """
+    given = list(sys.argv[1:] if argv is None else argv)
+    name = given[0] if given else ""
+    if name in ("-h", "--help", "help"):
+        print(overview())
+        return 0
+    if name == "--version":
+        name = "version"
+    if name not in COMMANDS:
+        print(_mistaken(name), file=sys.stderr)
+        return USAGE
+    return _call(COMMANDS[name], given[1:])
+
+
+def overview() -> str:
+    """What `weirkeeper --help` prints."""
+    width = max(map(len, COMMANDS)) + 2
+    lines = [
+        "Weirkeeper: the background half of a web application.",
+        "",
+        "usage: weirkeeper COMMAND [options]",
+    ]
+    for title, rows in TABLE.items():
+        lines += ["", title, *(f"  {c.name:<{width}}{c.summary}" for c in rows)]
+    lines += ["", "weirkeeper COMMAND --help tells more. Settings: docs/settings.md."]
+    return "\n".join(lines)
+
+
+def _mistaken(name: str) -> str:
+    if not name:
+        return overview()
+    from difflib import get_close_matches  # noqa: PLC0415  (only on a mistake)
+
+    near = get_close_matches(name, COMMANDS, 1)
+    hint = f"did you mean `weirkeeper {near[0]}`?" if near else "weirkeeper --help lists them"
+    return f"weirkeeper: expected a command; got {name!r}; {hint}"
+
+
+def _call(command: Command, arguments: list[str]) -> int:
+    if command.program:
+        from panel.cli.programs import become  # noqa: PLC0415  (lazy: --help needs none of it)
+
+        become(command.program, arguments)
+    from importlib import import_module  # noqa: PLC0415
+
+    module = import_module(f"panel.cli.commands.{command.name}")
+    return _guarded(command.name, module, _parsed(command.name, module, arguments))
+
+
+def _parsed(name: str, module: ModuleType, arguments: list[str]) -> argparse.Namespace:
+    import argparse  # noqa: PLC0415  (8 ms that --help need not pay)
+
+    parser = argparse.ArgumentParser(f"weirkeeper {name}", description=module.HELP)
+    module.add_arguments(parser)
+    return parser.parse_args(arguments)
+
+
+def _guarded(name: str, module: ModuleType, args: argparse.Namespace) -> int:
+    """Run the command; what a person must mend becomes one clear line."""
+    from shared.errors import ConfigurationError, WeirkeeperError  # noqa: PLC0415
+    from shared.services import exit_codes  # noqa: PLC0415
+
+    try:
+        return int(module.run(args))
+    except WeirkeeperError as error:
+        print(f"weirkeeper {name}: {error}", file=sys.stderr)
+        refused = isinstance(error, ConfigurationError)
+        return exit_codes.CONFIGURATION if refused else exit_codes.FAILED
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # the reader went away: `weirkeeper jobs list | head`
+        _silence()
+        return exit_codes.OK
+
+
+def _silence() -> None:
+    """Keep the interpreter from complaining about standard output once more at its end."""
+    import os  # noqa: PLC0415
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
