@@ -1,0 +1,115 @@
+"""What an application declares: refused at once, with the name, when it cannot work."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from shared.app import App, load_app
+from shared.config.queues import QUEUES, Queue
+from shared.errors import ConfigurationError
+from shared.events.subscriptions import Subscription
+from shared.events.type import EventType
+from shared.jobs.kinds import Kind
+
+CHANGED = EventType("shop.order.paid", "An order was paid.", "order id")
+MAIL = Kind("shop.mail", queue="notify", handler="shop.jobs:mail")
+SUB = Subscription("shop.ship", ("shop.order.*",), queue="notify", handler="shop.jobs:ship")
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [
+        (lambda: Kind("", "q", "a:b"), "kind name: expected dotted lower-case words"),
+        (lambda: Kind("Mail", "q", "a:b"), "kind name"),
+        (lambda: Kind("a" * 64, "q", "a:b"), "at most 63 characters"),
+        (lambda: Kind("mail", "q", ""), 'kind mail: handler: expected "module:function"'),
+        (lambda: Kind("mail", "q", "module.function"), "kind mail: handler"),
+        (lambda: Kind("mail", "q", "a:b", max_attempts=0), "kind mail: max_attempts"),
+        (lambda: Kind("mail", "q", "a:b", timeout=0), "kind mail: timeout"),
+        (lambda: Kind("mail", "q", "a:b", timeout=float("nan")), "kind mail: timeout"),
+        (lambda: Queue("9"), "queue name"),
+        (lambda: Queue("web-hook"), "queue name"),
+        (lambda: Queue("a", children=0), "queue a: children: expected 1 to 1000; got 0"),
+        (lambda: Queue("a", timeout=-1), "queue a: timeout"),
+        (lambda: Queue("a", poll=0), "queue a: poll"),
+        (lambda: EventType("Shop", "x", "x"), "event type: expected"),
+        (lambda: EventType("shop", "x", "x", exposure="all"), "event type shop: exposure"),
+        (lambda: Subscription("s", (), "q", "a:b"), "subscription s: types: expected a non-empty"),
+        (lambda: Subscription("s", "shop.*", "q", "a:b"), "subscription s: types"),
+        (lambda: Subscription("s", ("shop.**",), "q", "a:b"), "subscription s: types"),
+        (lambda: App(kinds=(MAIL, MAIL)).check(), "kind shop.mail: expected one declaration"),
+        (lambda: App(event_types=(CHANGED, CHANGED)).check(), "event type shop.order.paid"),
+        (lambda: App(queues=(Queue("a"), Queue("a"))).check(), "queue a: expected one"),
+        (
+            lambda: App(kinds=(Kind("shop.mail", "nowhere", "a:b"),)).check(),
+            "kind shop.mail: queue: expected one of index, notify, webhook",
+        ),
+        (lambda: App(subscriptions=(SUB,)).check(), "expected globs that match a declared event"),
+    ],
+)
+def test_what_cannot_work_is_refused(build, said):
+    with pytest.raises(ConfigurationError) as caught:
+        build()
+    assert said in str(caught.value)
+
+
+def test_an_application_expands_its_routes():
+    app = App(event_types=(CHANGED,), kinds=(MAIL,), subscriptions=(SUB,)).check()
+    assert app.routes == [("shop.order.paid", SUB)]
+    assert set(app.all_kinds) == {"shop.mail", "shop.ship"}
+    assert list(app.all_queues) == [q.name for q in QUEUES]
+
+
+def test_an_application_changes_a_built_in_queue():
+    app = App(queues=(Queue("index", children=9), Queue("video"))).check()
+    assert app.all_queues["index"].children == 9
+    assert app.all_queues["video"].children == 2
+
+
+def test_the_site_is_an_application_like_any_other():
+    site = load_app(None)
+    assert "corpus.index" in site.all_kinds
+    assert ("corpus.note.changed", site.subscriptions[0]) in site.routes
+
+
+@pytest.fixture
+def modules(tmp_path, monkeypatch):
+    """A folder of modules that can be imported, and are forgotten again."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    known = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - known:
+        if name.startswith("planted"):
+            del sys.modules[name]
+
+
+def test_an_application_is_loaded_by_name(modules):
+    (modules / "planted_shop.py").write_text(
+        "from weirkeeper import App, Kind\n"
+        "app = App(kinds=(Kind('shop.mail', queue='notify', handler='shop:mail'),))\n"
+        "alone = App(include_site=False)\n"
+    )
+    assert {"shop.mail", "corpus.index"} <= set(load_app("planted_shop:app").all_kinds)
+    assert load_app("planted_shop:alone").all_kinds == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "said"),
+    [
+        ("", "planted_a", "\"module:attribute\"; got 'planted_a'"),
+        ("", "planted_nowhere:app", "an importable module with that attribute"),
+        ("", "planted_b:app", "an importable module with that attribute"),
+        ("1 / 0", "planted_c:app", "ZeroDivisionError"),
+        ("app = 7", "planted_d:app", "a weirkeeper.App; got 'planted_d:app = int'"),
+        ("from weirkeeper import Queue\nQueue('9')", "planted_e:app", "queue name"),
+    ],
+)
+def test_a_bad_application_is_refused(modules, text, spec, said):
+    name = spec.partition(":")[0]
+    if "nowhere" not in name:
+        (modules / f"{name}.py").write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_app(spec)
+    assert said in str(caught.value)

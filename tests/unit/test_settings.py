@@ -1,0 +1,121 @@
+"""Settings: read once, cross-checked, told in one form, shown without secrets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.config.budget import budget
+from shared.config.env import SETTINGS
+from shared.config.queues import QUEUES
+from shared.config.settings import Settings, masked
+from shared.errors import ConfigurationError
+
+URL = "postgresql://me:secret@db:5432/app"
+
+
+def load(**environ: str) -> Settings:
+    return Settings.load({"WEIRKEEPER_HOME": "/nowhere", **environ})
+
+
+def test_defaults():
+    found = load()
+    assert (found.host, found.listener_port, found.metrics_port) == ("127.0.0.1", 8711, 9711)
+    assert (found.drain_seconds, found.grace_seconds, found.log_level) == (20, 2, "info")
+    assert (found.app, found.database_url, found.embedded) == (None, "", True)
+
+
+def test_they_cannot_be_changed():
+    with pytest.raises(FrozenInstanceError):
+        load().host = "elsewhere"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("WEIRKEEPER_LISTENER_PORT", "http", "expected a whole number from 0 to 65535; got 'http'"),
+        ("WEIRKEEPER_METRICS_PORT", "65536", "expected a whole number from 0 to 65535"),
+        ("WEIRKEEPER_POSTGRES_PORT", "-1", "expected a whole number"),
+        ("WEIRKEEPER_DRAIN_SECONDS", "soon", "expected a number of seconds from 0 to 3600"),
+        ("WEIRKEEPER_DRAIN_SECONDS", "nan", "expected a number of seconds"),
+        ("WEIRKEEPER_GRACE_SECONDS", "inf", "expected a number of seconds"),
+        ("WEIRKEEPER_LOG_LEVEL", "loud", "expected one of debug, info, warning, error"),
+        ("WEIRKEEPER_CHILDREN", "index", 'expected a list such as "index=4,notify=2"'),
+        ("WEIRKEEPER_CHILDREN", "index=0", "give each queue a number from 1 to 1000"),
+        ("WEIRKEEPER_CHILDREN", "index=٤٤٤٤", "give each queue a number"),
+        ("DATABASE_URL", "mysql://x", "expected a URL that begins with postgresql://"),
+        ("WEIRKEEPER_DIRECT_URL", "db", "expected a URL that begins with postgresql://"),
+        ("WEIRKEEPER_LISTENR_PORT", "1", "expected a setting that docs/settings.md lists"),
+    ],
+)
+def test_what_cannot_work_is_refused_by_name(name, value, said):
+    with pytest.raises(ConfigurationError) as caught:
+        load(**{name: value})
+    assert str(caught.value).startswith(f"{name}: ")
+    assert said in str(caught.value)
+
+
+def test_a_bad_url_is_refused_without_its_password():
+    with pytest.raises(ConfigurationError) as caught:
+        load(DATABASE_URL="mysql://me:secret@db/app")
+    assert "secret" not in str(caught.value)
+
+
+def test_children_by_queue():
+    queues = {q.name: q for q in QUEUES}
+    tuned = load(WEIRKEEPER_CHILDREN=" index=9, notify=1,").tuned(queues)
+    assert (tuned["index"].children, tuned["notify"].children) == (9, 1)
+    assert tuned["fetch"] == queues["fetch"]
+    with pytest.raises(ConfigurationError, match=r"WEIRKEEPER_CHILDREN: expected queues among"):
+        load(WEIRKEEPER_CHILDREN="nowhere=1").tuned(queues)
+
+
+def test_a_server_publishes_its_database(tmp_path):
+    (tmp_path / "run").mkdir()
+    file = tmp_path / "run" / "server.json"
+    file.write_text(json.dumps({"database_url": URL}))
+    found = load(WEIRKEEPER_HOME=str(tmp_path))
+    assert (found.database(), found.embedded) == (URL, True)
+    given_url = "postgresql://other/db"
+    found = load(WEIRKEEPER_HOME=str(tmp_path), DATABASE_URL=given_url)
+    assert (found.database(), found.embedded) == (given_url, False)
+    for broken in ("", "[]", "{}", '{"database_url": 7}', "\x00"):
+        file.write_text(broken)
+        with pytest.raises(ConfigurationError, match=r"run `weirkeeper server` first"):
+            load(WEIRKEEPER_HOME=str(tmp_path)).database()
+
+
+def test_processes_connect_directly():
+    found = load(DATABASE_URL="postgresql://pooler/x", WEIRKEEPER_DIRECT_URL="postgresql://db/x")
+    assert found.database() == "postgresql://db/x"
+
+
+def test_what_is_shown_hides_every_password():
+    shown = json.dumps(load(DATABASE_URL=URL, WEIRKEEPER_DIRECT_URL=URL).describe(), default=str)
+    assert "secret" not in shown
+    assert "postgresql://me:***@db:5432/app" in shown
+
+
+@given(password=st.text(st.characters(categories=["Ll", "Lu", "Nd"]), min_size=1, max_size=30))
+def test_no_password_survives_masking(password):
+    url = masked(f"postgresql://user:p{password}p@db/app")
+    assert url == "postgresql://user:***@db/app"
+
+
+def test_every_setting_has_a_meaning_and_one_row():
+    assert len({s.name for s in SETTINGS}) == len(SETTINGS)
+    assert all(s.meaning and s.name.isupper() for s in SETTINGS)
+
+
+def test_the_budget_is_spelled_out_when_it_does_not_fit():
+    sums = budget(QUEUES)
+    assert sums.total == sum(q.children for q in QUEUES) + 3 * len(QUEUES) + 3 + 3 + 2 + 1
+    sums.check(2 * sums.total)
+    with pytest.raises(ConfigurationError) as caught:
+        sums.check(2 * sums.total - 1)
+    assert f"= {sums.total}" in str(caught.value)
+    assert "index (3 + 4 children) 7" in str(caught.value)
