@@ -104,6 +104,21 @@ def adopt_orphans() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
+def signal_main_thread(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process's main thread, and to no other.
+
+    Python runs handlers there; a signal to the process may land in any thread and leave the main
+    one asleep in its system call.
+
+    Raises:
+        ProcessLookupError: no such process.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.tgkill(pid, pid, number) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
 def _prctl(option: int, value: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(option, value, 0, 0, 0) != 0:

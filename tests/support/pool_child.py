@@ -1,0 +1,90 @@
+"""A child for tests of the pool alone: its jobs say in their args what to do."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+import msgspec
+
+from workers.pool.child import Interruption, serve
+from workers.pool.messages import Outcome
+
+
+def main(channel: socket.socket, server: int) -> None:
+    """Run in each child."""
+    serve(channel, server, lambda _: attempt)
+
+
+def refuse(channel: socket.socket, server: int) -> None:
+    """A child that cannot work."""
+
+    def prepare(_: Interruption) -> Any:
+        raise RuntimeError("module nowhere cannot be imported")
+
+    serve(channel, server, prepare)
+
+
+def hang(channel: socket.socket, server: int) -> None:
+    """A child that never says hello."""
+    time.sleep(600)
+
+
+def attempt(job: dict[str, Any]) -> Outcome:
+    """Do what the job says."""
+    args = job["args"]
+    value = ACTIONS[args["do"]](args)
+    return Outcome("completed", result=msgspec.Raw(msgspec.json.encode(value)))
+
+
+def stuck(args: dict[str, Any]) -> None:
+    """In C, holding the interpreter's lock, deaf to signals."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    ctypes.PyDLL(None).sleep(600)
+
+
+def start_programs(args: dict[str, Any]) -> None:
+    """Two programs, one in a session of its own; then wait."""
+    for alone in (False, True):
+        subprocess.Popen(["sleep", args.get("mark", "611")], start_new_session=alone)
+    if args.get("then") == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(600)
+
+
+def swallow(args: dict[str, Any]) -> str:
+    """Answers all the same when it is asked to stop."""
+    try:
+        time.sleep(600)
+    except KeyboardInterrupt:
+        return "done all the same"
+    return ""
+
+
+def _link(fd: str) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}")
+    except FileNotFoundError:  # that of the listing itself
+        return ""
+
+
+ACTIONS = {
+    "ok": lambda args: args.get("value"),
+    "size": lambda args: len(args["text"]),
+    "pid": lambda _: os.getpid(),
+    "sleep": lambda args: time.sleep(args["seconds"]),
+    "exit": lambda args: os._exit(args["code"]),
+    "die": lambda args: os.kill(os.getpid(), args["signal"]),
+    "stuck": stuck,
+    "programs": start_programs,
+    "swallow": swallow,
+    "close": lambda _: (os.closerange(3, 60), time.sleep(600)),
+    "modules": lambda _: sorted(sys.modules),
+    "fds": lambda _: [link for fd in os.listdir("/proc/self/fd") if (link := _link(fd))],
+}

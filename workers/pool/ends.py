@@ -1,0 +1,125 @@
+"""Judging how a job ended: the child's word, or what is known of the child's death. Pure."""
+
+from __future__ import annotations
+
+import signal
+from datetime import datetime
+
+from workers.pool.messages import Outcome
+from workers.pool.slot import End, Job, Slot
+
+# A child that was asked to stop and ends its job in one of these ways has really ended it.
+_OWN_WORD = ("completed", "snoozed", "discarded")
+
+
+def told(slot: Slot, job: Job, outcome: Outcome, now: float) -> End:
+    """The end that a child told of.
+
+    A job that was asked to stop, and did, ended by why it was asked; one that completed all the
+    same, within the grace, is completed.
+    """
+    stopped = outcome.outcome == "stopped" or (
+        bool(slot.reason) and outcome.outcome not in _OWN_WORD
+    )
+    if stopped:
+        return _stopped(slot, job, outcome.stack, now)
+    return End(
+        key=job.key,
+        outcome=outcome.outcome,
+        started_at=_started(slot),
+        seconds=now - slot.started,
+        result=bytes(outcome.result).decode() or None,
+        error=outcome.error,
+        cause="exception" if outcome.outcome == "failed" else None,
+        delay=outcome.delay,
+        evidence={"stack": outcome.stack} if outcome.stack else {},
+    )
+
+
+def died(slot: Slot, job: Job, code: int, lost: bool, now: float) -> End:
+    """The end of a job whose child is dead."""
+    if lost:
+        return End(
+            key=job.key,
+            outcome="lost",
+            started_at=_started(slot),
+            seconds=now - slot.started,
+            error="the fork server died, and all children with it",
+            cause="pool_lost",
+        )
+    if slot.reason in ("timeout", "interrupted"):
+        return _stopped(slot, job, None, now)
+    return End(
+        key=job.key,
+        outcome="crashed",
+        started_at=_started(slot),
+        seconds=now - slot.started,
+        error=_epitaph(code, slot.reason),
+        cause=_signal(code) or slot.reason or "exit",
+        evidence={"signal": _signal(code)} if code < 0 else {"exit_code": code},
+    )
+
+
+def too_long(job: Job, error: Exception, wall: datetime) -> End:
+    """The end of a job that the kernel will not carry to a child."""
+    return End(
+        key=job.key,
+        outcome="discarded",
+        started_at=wall,
+        seconds=0.0,
+        error=f"job: expected a message that the kernel carries; got {error}; "
+        "raise net.core.wmem_max or pass less in args",
+        cause="too_long",
+    )
+
+
+def cause_of_death(code: int, reason: str) -> str:
+    """Why a child ended, in a word of a closed set."""
+    if reason:
+        return "killed"
+    if code < 0:
+        return "signal"
+    return "exit" if code else "left"
+
+
+def _stopped(slot: Slot, job: Job, stack: str | None, now: float) -> End:
+    error = (
+        f"ran longer than its timeout of {job.timeout:g} s"
+        if slot.reason == "timeout"
+        else "interrupted: the process stops"
+    )
+    evidence = slot.evidence()
+    if stack:
+        evidence["stack"] = stack
+    return End(
+        key=job.key,
+        outcome=slot.reason or "interrupted",
+        started_at=_started(slot),
+        seconds=now - slot.started,
+        error=error,
+        cause=slot.reason,
+        evidence=evidence,
+    )
+
+
+def _epitaph(code: int, reason: str) -> str:
+    if reason:
+        return f"child killed: {reason}"
+    if code < 0:
+        return f"child died by signal {-code} ({_signal(code)})"
+    return f"child exited with code {code}"
+
+
+def _signal(code: int) -> str | None:
+    if code >= 0:
+        return None
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _started(slot: Slot) -> datetime:
+    if slot.started_at is None:
+        raise RuntimeError("a job that was never handed over cannot end in a child")
+    return slot.started_at

@@ -1,0 +1,36 @@
+"""What the pool counts, bound to its queue. Names and labels: docs/metrics.md."""
+
+from __future__ import annotations
+
+from shared.telemetry.instruments import Instruments
+
+
+class PoolMeters:
+    """Counts starts, kills and ends of children, and how many can run or do run a job."""
+
+    def __init__(self, instruments: Instruments, queue: str) -> None:
+        self._instruments = instruments
+        self._queue = queue
+        self._slots = instruments.pool_slots.labels(queue)
+        self._busy = instruments.pool_busy_slots.labels(queue)
+
+    def children(self, ready: int, busy: int) -> None:
+        """Set how many children can run a job, and how many do."""
+        self._slots.set(ready)
+        self._busy.set(busy)
+
+    def started(self, reason: str) -> None:
+        """Count a child started: to fill the pool, or to replace another."""
+        self._instruments.child_starts_total.labels(self._queue, reason).inc()
+
+    def killed(self, reason: str) -> None:
+        """Count a child that we killed."""
+        self._instruments.child_kills_total.labels(self._queue, reason).inc()
+
+    def ended(self, cause: str) -> None:
+        """Count a child that ended: signal, exit, lost, or left (was told to)."""
+        self._instruments.child_exits_total.labels(self._queue, cause).inc()
+
+    def turned(self) -> None:
+        """Say that the pool's loop turned."""
+        self._instruments.turned("pool")

@@ -1,0 +1,352 @@
+"""The pool: a bounded number of children, their deadlines, their deaths.
+
+Its loop never waits for a database, so a job that passes its timeout is killed on time whatever
+Postgres does. Before this: the executor gives it jobs. After it: one `End` for each, whatever
+became of the child. Runs in the main thread alone (children die with the thread that started their
+server); only `kill_now` may be called from another. Must never know what a job does.
+"""
+
+from __future__ import annotations
+
+import logging
+import selectors
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+
+from shared.backoff import RECONNECT
+from shared.clock import SYSTEM, Clock
+from shared.errors import ConfigurationError
+from workers.pool import ends
+from workers.pool.channel import Inbox, MessageTooLong, open_pair
+from workers.pool.forkserver import ForkServer, SpawnFailed, server_is_gone
+from workers.pool.messages import Hello, Outcome
+from workers.pool.meters import PoolMeters
+from workers.pool.slot import End, Job, Slot, State
+from workers.pool.tree import Orphans
+
+BOOT = 10.0  # seconds that a child may take to say hello
+LEAVE = 1.0  # seconds that a child told to quit, or whose pipe closed, may take to be gone
+REAP = 2.0  # seconds that the fork server may take to tell of a killed child
+MOST_BOOT_FAILURES = 10  # in a row; then something is wrong that another child will not mend
+
+log = logging.getLogger(__name__)
+
+
+class PoolBroken(Exception):
+    """No child can be started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of a pool.
+
+    Attributes:
+        size: how many children.
+        grace: seconds that a job asked to stop may take before SIGKILL.
+    """
+
+    size: int
+    grace: float
+
+
+class Pool:
+    """Children and what they run.
+
+    Args:
+        server: where children come from.
+        limits: how many, how patient.
+        ended: called with each job's end.
+        meters: what is counted.
+        clock: for deadlines.
+    """
+
+    def __init__(
+        self,
+        server: ForkServer,
+        limits: Limits,
+        ended: Callable[[End], None],
+        meters: PoolMeters,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        self._server = server
+        self._size = limits.size
+        self._grace = limits.grace
+        self._ended = ended
+        self._meters = meters
+        self._clock = clock
+        self._selector = selectors.DefaultSelector()
+        self._inbox = Inbox()
+        self._slots: set[Slot] = set()
+        self._idle: list[Slot] = []
+        self._orphans = Orphans()
+        self._orphaned = False
+        self._refilling = True
+        self._started = 0
+        self._boot_failures = 0
+        self._deaths = 0  # unexpected ones since a job last ended well or badly by itself
+        self._respawn_at = 0.0
+
+    @property
+    def free(self) -> int:
+        """Children that could take a job now. Readable from any thread."""
+        return len(self._idle)
+
+    @property
+    def busy(self) -> int:
+        """Children that hold a job."""
+        return sum(slot.job is not None for slot in self._slots)
+
+    @property
+    def ready(self) -> int:
+        """Children that have said hello and are not going."""
+        return sum(slot.state in (State.IDLE, State.BUSY) for slot in self._slots)
+
+    def ages(self) -> dict[int, float]:
+        """Seconds that each job has been running, by its key."""
+        now = self._clock.monotonic()
+        return {s.job.key: now - s.started for s in self._slots if s.job is not None}
+
+    def watch(self, descriptor: int, ready: Callable[[], None]) -> None:
+        """Have `ready` called in the loop whenever the descriptor can be read."""
+        self._selector.register(descriptor, selectors.EVENT_READ, ready)
+
+    def give(self, job: Job) -> None:
+        """Hand a job to a free child; its end comes whatever happens.
+
+        Raises:
+            IndexError: no child is free.
+        """
+        while True:
+            slot = self._idle.pop()
+            now = self._clock.monotonic()
+            try:
+                slot.run(job, now, self._clock.wall())
+            except MessageTooLong as error:
+                self._idle.append(slot)
+                self._ended(ends.too_long(job, error, self._clock.wall()))
+                return
+            except OSError:
+                self._kill(slot, "protocol")
+            else:
+                return
+
+    def turn(self, longest: float) -> None:
+        """One turn of the loop: start what is missing, hear children, keep deadlines.
+
+        Args:
+            longest: seconds to wait at most.
+
+        Raises:
+            ConfigurationError: the children refuse to run at all.
+            PoolBroken: none can be started.
+        """
+        self._meters.turned()
+        self._refill()
+        self._meters.children(self.ready, self.busy)
+        for key, _ in self._selector.select(self._patience(longest)):
+            key.data()
+        now = self._clock.monotonic()
+        for slot in [s for s in self._slots if s.due <= now]:
+            self._overdue(slot, now)
+        if self._orphaned:
+            self._sweep()
+
+    def interrupt(self) -> None:
+        """Start no more children, send the free ones away, ask the busy ones to stop."""
+        self._refilling = False
+        now = self._clock.monotonic()
+        for slot in self._slots:
+            if slot.state is State.BUSY:
+                slot.ask("interrupted", now + self._grace)
+        for slot in self._idle:
+            slot.quit(now + LEAVE)
+        self._idle.clear()
+
+    def kill_now(self) -> None:
+        """End every child at once, from any thread: the kernel does it when their server dies."""
+        self._server.kill()
+
+    def close(self) -> None:
+        """Kill what is left, and wait until it is gone; harmless when repeated."""
+        self._refilling = False
+        self._idle.clear()
+        for slot in self._slots:
+            if slot.state is not State.KILLED:
+                self._kill(slot, "stop")
+        deadline = self._clock.monotonic() + REAP
+        while self._slots and self._clock.monotonic() < deadline:
+            for key, _ in self._selector.select(0.1):
+                key.data()
+        self._server.close()
+        for slot in list(self._slots):
+            self._bury(slot)
+        self._sweep()
+        self._meters.children(0, 0)
+
+    # Children: start, hear, judge, bury.
+
+    def _refill(self) -> None:
+        while (
+            self._refilling
+            and len(self._slots) < self._size
+            and self._clock.monotonic() >= self._respawn_at
+        ):
+            self._spawn()
+
+    def _spawn(self) -> None:
+        parent, child = open_pair()
+        self._started += 1
+        try:
+            process = self._server.spawn(f"child-{self._started}", child)
+        except SpawnFailed as error:
+            parent.close()
+            log.warning("no child could be started: %s", error)
+            self._boot_failed()
+            return
+        finally:
+            child.close()
+        slot = Slot(process, parent, self._clock.monotonic() + BOOT)
+        self._slots.add(slot)
+        self._selector.register(parent, selectors.EVENT_READ, partial(self._hear, slot))
+        self._selector.register(slot.sentinel, selectors.EVENT_READ, partial(self._bury, slot))
+        self._meters.started("fill" if self._started <= self._size else "replace")
+
+    def _hear(self, slot: Slot) -> None:
+        """Read one message; more will make the descriptor ready again."""
+        if slot.deaf or slot.state is State.GONE:
+            return
+        try:
+            reply = slot.receive(self._inbox)
+        except BlockingIOError:
+            return
+        except OSError:
+            reply = None
+        except ValueError as error:
+            log.warning("child %d does not speak the protocol: %s", slot.pid, error)
+            self._turn_deaf(slot, 0)
+            return
+        if isinstance(reply, Hello):
+            self._welcome(slot, reply)
+        elif isinstance(reply, Outcome):
+            self._settle(slot, reply)
+        else:  # end of file: the child is dying, or a handler closed the pipe
+            self._turn_deaf(slot, LEAVE)
+
+    def _turn_deaf(self, slot: Slot, patience: float) -> None:
+        """Hear no more of a child; if it is not dead within `patience` seconds, it is killed."""
+        slot.deaf = True
+        slot.due = min(slot.due, self._clock.monotonic() + patience)
+        self._selector.unregister(slot.channel)
+
+    def _welcome(self, slot: Slot, hello: Hello) -> None:
+        if hello.refused:
+            raise ConfigurationError(hello.refused)
+        self._boot_failures = 0
+        slot.greeted = True
+        if slot.state is State.BOOTING:
+            slot.become(State.IDLE)
+            if self._refilling:
+                self._idle.append(slot)
+            else:
+                slot.quit(self._clock.monotonic() + LEAVE)
+
+    def _settle(self, slot: Slot, outcome: Outcome) -> None:
+        job, slot.job = slot.job, None
+        if job is None:
+            log.warning("child %d told of a job that it does not have", slot.pid)
+            return
+        now = self._clock.monotonic()
+        self._deaths = 0
+        if slot.state is State.BUSY:
+            slot.become(State.IDLE)
+            self._idle.append(slot)
+        elif slot.state is State.ASKED:
+            slot.quit(now + LEAVE)
+        self._ended(ends.told(slot, job, outcome, now))
+
+    def _overdue(self, slot: Slot, now: float) -> None:
+        if slot.state is State.BUSY and not slot.deaf:
+            slot.ask("timeout", now + self._grace)
+        elif slot.state is State.KILLED:
+            slot.due = inf
+            if slot.dead():  # but nobody told us: the fork server hangs
+                log.error("the fork server does not answer: killing it and all its children")
+                self._server.kill()
+        else:
+            reason = {State.BOOTING: "boot", State.LEAVING: "leave"}.get(slot.state, "protocol")
+            self._kill(slot, reason)
+
+    def _kill(self, slot: Slot, reason: str) -> None:
+        slot.kill(reason, self._clock.monotonic() + REAP)
+        self._meters.killed(slot.reason)
+
+    def _bury(self, slot: Slot) -> None:
+        """A child is dead: hear its last words, end its job, clear up."""
+        if slot.state is State.GONE:
+            return
+        lost = server_is_gone(slot.sentinel)
+        code = slot.process.exitcode
+        if code is None:
+            return
+        if lost:
+            slot.destroy()
+            slot.dead(REAP)
+        self._last_words(slot)
+        job, slot.job = slot.job, None
+        expected = slot.state in (State.LEAVING, State.KILLED, State.ASKED)
+        if not slot.deaf:
+            self._selector.unregister(slot.channel)
+        self._selector.unregister(slot.sentinel)
+        with suppress(ValueError):
+            self._idle.remove(slot)
+        self._slots.discard(slot)
+        slot.become(State.GONE)
+        end = None if job is None else ends.died(slot, job, code, lost, self._clock.monotonic())
+        self._meters.ended("lost" if lost else ends.cause_of_death(code, slot.reason))
+        slot.close()
+        self._orphaned = True
+        if not slot.greeted and self._refilling:
+            self._boot_failed()
+        elif not expected:
+            self._deaths += 1
+            self._respawn_after(self._deaths - 1)
+        if end is not None:
+            self._ended(end)
+
+    def _last_words(self, slot: Slot) -> None:
+        """Outcomes sent before death count: the pipe is emptied before the child is judged."""
+        with suppress(OSError, ValueError):
+            while not slot.deaf and slot.greeted:
+                reply = slot.receive(self._inbox)
+                if not isinstance(reply, Outcome):
+                    return
+                self._settle(slot, reply)
+
+    def _boot_failed(self) -> None:
+        self._boot_failures += 1
+        if self._boot_failures >= MOST_BOOT_FAILURES:
+            raise PoolBroken(
+                f"{self._boot_failures} children in a row died or hung before they were ready"
+            )
+        self._respawn_after(self._boot_failures)
+
+    def _respawn_after(self, failures: int) -> None:
+        """The first replacement comes at once, the next ones later and later."""
+        if failures:
+            self._respawn_at = self._clock.monotonic() + RECONNECT.delay(failures)
+
+    def _sweep(self) -> None:
+        server = self._server.pid
+        self._orphaned = self._orphans.sweep(own={server} if server else set())
+
+    def _patience(self, longest: float) -> float:
+        now = self._clock.monotonic()
+        due = min((slot.due for slot in self._slots), default=inf)
+        if self._refilling and len(self._slots) < self._size:
+            due = min(due, self._respawn_at)
+        if self._orphaned:
+            due = min(due, now + 0.02)
+        return max(0.0, min(longest, due - now))
