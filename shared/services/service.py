@@ -53,14 +53,16 @@ class ServiceThread:
         self._on_death = on_death
         self._wake = wake
         self._stop = threading.Event()
+        self._starting = threading.Lock()  # a thread that is known is one that can be joined
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Start the thread; nothing happens when stop came first or it already runs."""
-        if self._stop.is_set() or self._thread is not None:
-            return
-        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-        self._thread.start()
+        with self._starting:
+            if self._stop.is_set() or self._thread is not None:
+                return
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread.start()
 
     def started(self) -> bool:
         """Whether the loop runs."""
@@ -70,8 +72,10 @@ class ServiceThread:
         """Ask the loop to end and wait for it, at most `seconds`."""
         self._stop.set()
         self._wake()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(seconds)
+        with self._starting:
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(seconds)
 
     def _run(self) -> None:
         try:
