@@ -102,9 +102,14 @@ class Inspector(Protocol):
     """Look at jobs."""
 
     def list(
-        self, *, kind: str | None = None, state: str | None = None, limit: int = 50
+        self,
+        *,
+        kind: str | None = None,
+        state: str | None = None,
+        limit: int = 50,
+        before: str | None = None,
     ) -> list[Job]:
-        """Newest jobs first, without their args."""
+        """Newest jobs first, without their args; `before` an id, for the next page."""
         ...
 
     def get(self, job_id: str) -> Job:

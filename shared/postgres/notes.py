@@ -174,7 +174,7 @@ def _encodable(text: str) -> bool:
 def _number(note_id: object) -> int:
     """An id as the database has it; what cannot be one names no note."""
     text = str(note_id)
-    if not (text.isascii() and text.isdigit() and int(text) < 2**63):
+    if not (len(text) <= 19 and text.isascii() and text.isdigit() and int(text) < 2**63):
         return -1
     return int(text)
 

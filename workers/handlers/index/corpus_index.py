@@ -1,0 +1,34 @@
+"""Handler of `corpus.index`: a note changed, so the search index follows.
+
+Runs in a child of the index queue, after the relay made a job of `corpus.note.changed`. It only
+joins the two adapters to the use case (shared.site.indexing), which is idempotent: it reads what
+is true now and never replaces a newer document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from shared.events.event import Event
+from shared.jobs.outcomes import Completed
+from shared.postgres.connect import Connection
+from shared.postgres.notes import PostgresNotes
+from shared.postgres.search import PostgresSearch
+from shared.site.indexing import index
+
+
+class Context(Protocol):
+    """What this handler needs of its context."""
+
+    def connection(self) -> AbstractContextManager[Connection]:
+        """A connection in autocommit mode, given back at the end of the block."""
+        ...
+
+
+def handle(ctx: Context, _args: Mapping[str, Any], event: Event) -> Completed:
+    """Index what the event is about; the result counts documents written and removed."""
+    with ctx.connection() as conn:
+        done = index(event, PostgresNotes(conn), PostgresSearch(conn))
+    return Completed({"written": done.written, "removed": done.removed})
