@@ -29,12 +29,11 @@ def conn(database_url):
 
 
 def add(conn, title="A note", genre="writing", parent=None, slug=""):
-    row = conn.execute(
+    return conn.execute(
         "insert into site.note (owner_id, genre, title, parent_id, slug)"
         " values ('me', %s, %s, %s, %s) returning id, version, event_id, path",
         (genre, title, parent, slug),
     ).fetchone()
-    return row
 
 
 def events(conn):
@@ -105,9 +104,10 @@ def test_one_statement_over_many_notes_is_one_event_each(conn):
     for n in range(5):
         add(conn, f"n {n}")
     conn.execute("update site.note set published = (id % 2 = 0)")
-    assert len(events(conn)) == 5 + conn.execute(
-        "select count(*) from site.note where published"
-    ).fetchone()["count"]
+    assert (
+        len(events(conn))
+        == 5 + conn.execute("select count(*) from site.note where published").fetchone()["count"]
+    )
 
 
 def test_a_rollback_leaves_neither_note_nor_event(conn):
@@ -208,9 +208,7 @@ def test_a_note_never_stands_below_itself(conn):
 
 def test_what_the_trigger_keeps_cannot_be_forged(conn):
     note = add(conn)
-    conn.execute(
-        "update site.note set version = 99, path = 'forged', event_id = gen_random_uuid()"
-    )
+    conn.execute("update site.note set version = 99, path = 'forged', event_id = gen_random_uuid()")
     now = conn.execute("select path, version, event_id from site.note").fetchone()
     assert now == {k: note[k] for k in ("path", "version", "event_id")}
     with pytest.raises(psycopg.errors.CheckViolation, match="expected its owner to stay"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import psycopg
 import pytest
 
@@ -25,11 +27,10 @@ def inspector(database_url):
 
 
 def enqueue(sql, args="{}", **columns):
-    job_id = sql.execute(
+    return sql.execute(
         "select weirkeeper.enqueue('corpus.index', %s::jsonb, run_at => %s)",
         (args, columns.get("run_at")),
     ).fetchone()[0]
-    return job_id
 
 
 def finish(sql, job_id, state, outcome, run=1):
@@ -68,7 +69,7 @@ def one_of_each(sql):
 
 def test_lists_by_state_and_kind_newest_first(inspector, one_of_each):
     every = inspector.list()
-    assert [int(job.id) for job in every] == sorted(sum(one_of_each.values(), []), reverse=True)
+    assert [int(job.id) for job in every] == sorted(chain(*one_of_each.values()), reverse=True)
     for state in STATES:
         found = inspector.list(state=state)
         assert [int(job.id) for job in found] == one_of_each[state], state
