@@ -123,8 +123,25 @@ class Environment:
 
 
 # Written by our own processes for their children and for supervisord, not by people.
-INTERNAL = ("WEIRKEEPER_EPOCH", "WEIRKEEPER_SLOT", "WEIRKEEPER_PYTHON")
+EPOCH = "WEIRKEEPER_EPOCH"  # whose child a process is: shared.services.process.life_mark
+QUEUE = "WEIRKEEPER_QUEUE"  # whose kinds the children run
+INTERNAL = (EPOCH, QUEUE, "WEIRKEEPER_SLOT", "WEIRKEEPER_PYTHON")
+
+
+def hand_down(name: str, value: str) -> None:
+    """Set a variable for the processes that this one starts from now on."""
+    os.environ[name] = value
+
+
+def handed_down(name: str) -> str:
+    """A variable that the parent set; "" = it did not."""
+    return os.environ.get(name, "")
 
 
 def _known(name: str) -> bool:
     return name in _BY_NAME or name in INTERNAL
+
+
+def plain_output() -> bool:
+    """Whether who reads our output asked for no colours (no-color.org), or could not show them."""
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "") in ("", "dumb")
