@@ -10,11 +10,11 @@ empty answer therefore means that a sweep found nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from shared.backoff import random_token
 from shared.clock import SYSTEM, Clock
+from shared.jobs.work import Claim, Held
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.floors import Floors, Lane
@@ -22,30 +22,6 @@ from shared.postgres.statements import statement
 
 PRIORITIES = (1, 2, 3, 4)
 FULL_SWEEP = 60.0  # seconds between sweeps from the very beginning: the net under the floors
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One claimed job.
-
-    Attributes:
-        attempt: tries spent before this one.
-        timeout: seconds this attempt may run.
-        token: fences every later write for this claim.
-        ready_age: seconds that it had been waiting to be claimed.
-        line: the job as one JSON object, handed to a child unparsed.
-    """
-
-    job_id: int
-    run: int
-    attempt: int
-    max_attempts: int
-    kind: str
-    timeout: float
-    awaited: bool
-    token: int
-    ready_age: float
-    line: bytes
 
 
 class Claims:
@@ -81,7 +57,7 @@ class Claims:
             batch = self._take(lanes, limit)
         return batch
 
-    def give_back(self, claims: Sequence[Claim]) -> int:
+    def give_back(self, claims: Sequence[Claim | Held]) -> int:
         """Return claims that were not started; how many were still ours."""
         if not claims:
             return 0
@@ -110,11 +86,11 @@ class Claims:
                 },
             )
 
-    def held(self) -> list[tuple[int, int, float]]:
-        """What the database thinks this epoch holds: (job id, token, age in seconds)."""
+    def held(self) -> list[Held]:
+        """What the database thinks this epoch holds."""
         with translated():
             rows = self._conn.execute(statement("claims/held"), {"epoch": self._epoch}).fetchall()
-        return [(int(str(j)), int(str(t)), float(str(a))) for j, t, a in rows]
+        return [Held(int(str(j)), int(str(t)), float(str(a))) for j, t, a in rows]
 
     def _lanes(self, kinds: Sequence[str]) -> list[Lane]:
         self._turn += 1

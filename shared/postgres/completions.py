@@ -8,49 +8,12 @@ is not written: it is late, dropped and counted.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from collections.abc import Sequence
 
+from shared.jobs.work import Finish
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """How one run ended.
-
-    Attributes:
-        job_id, token: of the claim.
-        outcome: completed, failed, timeout, crashed, snoozed, discarded, cancelled, interrupted.
-        state: where the job goes: completed, discarded, cancelled, pending, retryable.
-        delay: None = final; 0 = ready at once; else seconds until it may run again.
-        spent: an attempt was spent.
-        error: message for people; already clean (no NUL) and bounded.
-        cause: one word of a closed list for programs.
-        evidence: what is known of how it ended (signal, exit code, stack …).
-        result: JSON text of at most 32 KiB.
-        started_at: when the child began; None = it never did.
-    """
-
-    job_id: int
-    token: int
-    outcome: str = "completed"
-    state: str = "completed"
-    delay: float | None = None
-    spent: bool = True
-    error: str | None = None
-    cause: str | None = None
-    evidence: Mapping[str, Any] | None = None
-    result: str | None = None
-    started_at: datetime | None = None
-
-    @property
-    def plain(self) -> bool:
-        """A success with nothing to say: the hot path."""
-        return self.outcome == "completed" and self.result is None and self.evidence is None
 
 
 def finish(conn: Connection, epoch: int, finishes: Sequence[Finish]) -> int:

@@ -47,6 +47,14 @@ def identity(pid: int | None = None) -> ProcessIdentity:
     )
 
 
+def life_mark(epoch: int, pid: int, pid_started: int) -> str:
+    """What everything that a process starts carries in its environment, to be found by.
+
+    Unique on a host: epochs alone are not, with two databases.
+    """
+    return f"{epoch}:{pid}:{pid_started}"
+
+
 def start_time(pid: int) -> int | None:
     """When the process started, in ticks since boot; None = no such process, or a zombie."""
     try:

@@ -1,0 +1,154 @@
+"""PORT between a queue process and its database: claims come in, finishes go out.
+
+The producer, the completer and the upkeep see only this; shared.postgres.work keeps the promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claimed job.
+
+    Attributes:
+        attempt: tries spent before this one.
+        timeout: seconds this attempt may run.
+        token: fences every later write for this claim.
+        ready_age: seconds that it had been waiting to be claimed.
+        line: the job as one JSON object, handed to a child unparsed.
+    """
+
+    job_id: int
+    run: int
+    attempt: int
+    max_attempts: int
+    kind: str
+    timeout: float
+    awaited: bool
+    token: int
+    ready_age: float
+    line: bytes
+
+
+class Held(NamedTuple):
+    """A row of `running` that bears this process's epoch; `age` in seconds since the claim."""
+
+    job_id: int
+    token: int
+    age: float
+
+
+class DeadOwner(NamedTuple):
+    """A process that is dead and held jobs; `mark` finds what it left on this host, if it did."""
+
+    epoch: int
+    reason: str
+    mark: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """How one run ended.
+
+    Attributes:
+        job_id, token: of the claim.
+        outcome: completed, failed, timeout, crashed, snoozed, discarded, cancelled, interrupted.
+        state: where the job goes: completed, discarded, cancelled, pending, retryable.
+        delay: None = final; 0 = ready at once; else seconds until it may run again.
+        spent: an attempt was spent.
+        error: message for people; already clean (no NUL) and bounded.
+        cause: one word of a closed list for programs.
+        evidence: what is known of how it ended (signal, exit code, stack …).
+        result: JSON text of at most 32 KiB.
+        started_at: when the child began; None = it never did.
+    """
+
+    job_id: int
+    token: int
+    outcome: str = "completed"
+    state: str = "completed"
+    delay: float | None = None
+    spent: bool = True
+    error: str | None = None
+    cause: str | None = None
+    evidence: Mapping[str, Any] | None = None
+    result: str | None = None
+    started_at: datetime | None = None
+
+    @property
+    def plain(self) -> bool:
+        """A success with nothing to say: the hot path."""
+        return self.outcome == "completed" and self.result is None and self.evidence is None
+
+
+class Work(Protocol):
+    """One process's dealings with one queue. Used from one thread.
+
+    Every method may raise DatabaseUnavailable; when `connected` is False then, open another.
+    """
+
+    @property
+    def connected(self) -> bool:
+        """Whether its sessions still stand."""
+        ...
+
+    def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
+        """Claim at most `limit` jobs; empty only when a look at everything found nothing."""
+        ...
+
+    def give_back(self, claims: Sequence[Claim | Held]) -> int:
+        """Return jobs that were not started; how many were still ours."""
+        ...
+
+    def mark_started(self, claims: Sequence[Claim]) -> None:
+        """Mark jobs that have been running for a moment."""
+        ...
+
+    def held(self) -> list[Held]:
+        """What the database thinks this process holds."""
+        ...
+
+    def finish(self, finishes: Sequence[Finish]) -> int:
+        """Write ends in one transaction; how many still held the fence."""
+        ...
+
+    def promote(self) -> float | None:
+        """Put jobs in line whose time has come; seconds until the next, None = none is waiting."""
+        ...
+
+    def dead_owners(self) -> list[DeadOwner]:
+        """Dead processes that hold jobs, of any queue."""
+        ...
+
+    def rescue(self, dead: Sequence[DeadOwner]) -> Mapping[str, int]:
+        """Take their jobs back; how many, by reason."""
+        ...
+
+    def oldest(self, kinds: Sequence[str]) -> float | None:
+        """Seconds that the oldest job of these kinds has been claimable; None = there is none."""
+        ...
+
+    def fileno(self) -> int:
+        """Readable when a notice has arrived."""
+        ...
+
+    def drain(self) -> bool:
+        """Take the notices that arrived; return whether there were any."""
+        ...
+
+    def fall_asleep(self) -> bool:
+        """Try to sleep; True = every writer from now on notifies. Then look once more."""
+        ...
+
+    def wake_up(self) -> None:
+        """Let writers be silent again: there is more to do."""
+        ...
+
+    def close(self) -> None:
+        """End the sessions."""
+        ...

@@ -1,0 +1,156 @@
+"""ADAPTER of the port Work: one queue process's two sessions, for claims and for wakes.
+
+Opened anew after every outage: claims and floors learned before it may not be trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shared.errors import DatabaseUnavailable
+from shared.jobs.work import Claim, DeadOwner, Finish, Held
+from shared.postgres import completions, promotions, rescues
+from shared.postgres.claims import Claims
+from shared.postgres.connect import Connection, Use, connect
+from shared.postgres.failures import translated
+from shared.postgres.processes import processes
+from shared.postgres.statements import statement
+from shared.postgres.wakes import Wakes, queue_channel
+from shared.services.process import ProcessIdentity, identity, life_mark
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who works: the slot's name (of sessions), the queue, the epoch."""
+
+    slot: str
+    queue: str
+    epoch: int
+
+
+class PostgresWork:
+    """See shared.jobs.work.Work."""
+
+    def __init__(self, conn: Connection, wakes: Wakes, owner: Owner) -> None:
+        self._conn = conn
+        self._wakes = wakes
+        self._owner = owner
+        self._claims = Claims(conn, owner.queue, owner.epoch)
+
+    @classmethod
+    def open(cls, url: str, owner: Owner) -> PostgresWork:
+        """Open both sessions.
+
+        Raises:
+            DatabaseUnavailable: try again later.
+        """
+        conn = connect(url, f"{owner.slot} work", Use.HOT)
+        wakes = None
+        try:
+            number = _number(conn, owner.queue)
+            wakes = Wakes(url, owner.slot, number, queue_channel(number))
+            wakes.open()
+        except BaseException:
+            conn.close()
+            raise
+        return cls(conn, wakes, owner)
+
+    @property
+    def connected(self) -> bool:
+        """Whether both sessions still stand."""
+        return not (self._conn.closed or self._wakes.connection.closed)
+
+    @property
+    def sleeper(self) -> int:
+        """Server process of the session that sleeps, for the process row."""
+        return self._wakes.backend_pid
+
+    def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
+        """Claim at most `limit` jobs; empty only when a look at everything found nothing."""
+        return self._claims.claim(kinds, limit)
+
+    def give_back(self, claims: Sequence[Claim | Held]) -> int:
+        """Return jobs that were not started; how many were still ours."""
+        return self._claims.give_back(claims)
+
+    def mark_started(self, claims: Sequence[Claim]) -> None:
+        """Mark jobs that have been running for a moment."""
+        self._claims.mark_started(claims)
+
+    def held(self) -> list[Held]:
+        """What the database thinks this process holds."""
+        return self._claims.held()
+
+    def finish(self, finishes: Sequence[Finish]) -> int:
+        """Write ends in one transaction; how many still held the fence."""
+        return completions.finish(self._conn, self._owner.epoch, finishes)
+
+    def promote(self) -> float | None:
+        """Put jobs in line whose time has come; seconds until the next, None = none is waiting."""
+        moved, due = promotions.promote(self._conn, self._owner.queue)
+        return 0.0 if moved >= promotions.BATCH else due
+
+    def dead_owners(self) -> list[DeadOwner]:
+        """Dead processes that hold jobs, of any queue."""
+        dead = rescues.dead_owners(self._conn, self._owner.epoch)
+        marks = self._marks() if "dead" in dead.values() else {}
+        return [DeadOwner(epoch, reason, marks.get(epoch)) for epoch, reason in dead.items()]
+
+    def rescue(self, dead: Sequence[DeadOwner]) -> Mapping[str, int]:
+        """Take their jobs back; how many, by reason."""
+        return rescues.rescue(self._conn, {owner.epoch: owner.reason for owner in dead})
+
+    def oldest(self, kinds: Sequence[str]) -> float | None:
+        """Seconds that the oldest job of these kinds has been claimable; None = there is none."""
+        with translated():
+            row = self._conn.execute(
+                statement("queues/oldest"), {"queue": self._owner.queue, "kinds": list(kinds)}
+            ).fetchone()
+        return None if row is None or row[0] is None else float(str(row[0]))
+
+    def fileno(self) -> int:
+        """Readable when a notice has arrived."""
+        return self._wakes.fileno()
+
+    def drain(self) -> bool:
+        """Take the notices that arrived; return whether there were any."""
+        return self._wakes.drain()
+
+    def fall_asleep(self) -> bool:
+        """Try to sleep; True = every writer from now on notifies. Then look once more."""
+        return self._wakes.fall_asleep()
+
+    def wake_up(self) -> None:
+        """Let writers be silent again: there is more to do."""
+        self._wakes.wake_up()
+
+    def close(self) -> None:
+        """End the sessions."""
+        self._wakes.close()
+        self._conn.close()
+
+    def _marks(self) -> dict[int, str]:
+        """Marks of what processes of this host started, by their epochs."""
+        here = identity()
+        return {
+            row["epoch"]: life_mark(row["epoch"], row["pid"], row["pid_started"])
+            for row in processes(self._conn)
+            if here.same_host(
+                ProcessIdentity(
+                    row["host"],
+                    row["boot_id"],
+                    row["pid_namespace"],
+                    row["pid"],
+                    row["pid_started"],
+                )
+            )
+        }
+
+
+def _number(conn: Connection, queue: str) -> int:
+    with translated():
+        row = conn.execute(statement("queues/number"), {"queue": queue}).fetchone()
+    if row is None:
+        raise DatabaseUnavailable(f"queue {queue} is not declared in this database yet")
+    return int(str(row[0]))
