@@ -47,6 +47,30 @@ def encode_object(value: Any, what: str) -> str:
     return text
 
 
+def check_text(value: str | None, what: str, most: int) -> None:
+    """Check a text that goes into a column of its own (owner, subject, trace).
+
+    Args:
+        value: the text; None passes.
+        what: how messages name it ("subject of event order.paid").
+        most: characters that it may have.
+
+    Raises:
+        InvalidArguments: no text, too long, NUL or a lone surrogate in it.
+    """
+    if value is None:
+        return
+    if not isinstance(value, str):
+        raise InvalidArguments(
+            f"{what}: expected text; got {type(value).__name__}; convert it to a string"
+        )
+    _check_text(value, what)
+    if len(value) > most:
+        raise InvalidArguments(
+            f"{what}: expected at most {most} characters; got {len(value)}; pass an id instead"
+        )
+
+
 def _check(value: Any, what: str, depth: int) -> None:
     if isinstance(value, dict):
         _check_depth(what, depth)
