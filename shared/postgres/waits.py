@@ -1,0 +1,172 @@
+"""ADAPTER of the port Waits, for application processes: brief waits, from any thread.
+
+Before it: an enqueue or a recorded event that has committed. One LISTEN connection, open only
+while somebody waits (and a little longer), and one for reads, whatever the number of threads.
+A wait registers, reads, waits, and reads again at each wake, after each reconnect, and on a slow
+poll; so it needs no notice to be right.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+from shared.clock import SYSTEM
+from shared.errors import NotFound, WaitersFull, WeirkeeperError
+from shared.jobs.port import Wait
+from shared.notices.channels import FANOUT, FINAL, is_event_id, is_job_id
+from shared.notices.source import NoticeSource
+from shared.notices.waiters import Waiters
+from shared.postgres.answers import Answers
+from shared.postgres.ear import PostgresEar
+
+POLL = 1.0  # seconds between looks when no notice comes
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+class PostgresWaits:
+    """Waits of one process; `close` it at the end.
+
+    Args:
+        url: libpq URI, direct (no pooler).
+        name: of the sessions.
+    """
+
+    def __init__(self, url: str, name: str) -> None:
+        self._answers = Answers(url, name)
+        self._reading = threading.Lock()  # the read connection
+        self._waiters = Waiters()
+        ear = PostgresEar(url, name)
+        # When the loop died, the slow poll still answers.
+        self._source = NoticeSource(ear, self._waiters, lambda _: None, always=False)
+
+    def wait(self, job_id: str, max_seconds: float) -> Wait:
+        """Wait until a job is final; see shared.jobs.port.Waits.wait.
+
+        Args:
+            job_id: a decimal number.
+            max_seconds: bound; 0 looks once.
+
+        Returns:
+            How the job stands. Not finished: the bound passed, or 64 others wait already.
+
+        Raises:
+            NotFound: no such job.
+            DatabaseUnavailable: nothing could be read within the bound.
+        """
+
+        def look() -> Wait:
+            found = self._answers.jobs([job_id]) if is_job_id(job_id) else {}
+            if job_id not in found:
+                raise NotFound(f"job: expected the id of one that is kept; got {job_id[:40]!r}")
+            return found[job_id]
+
+        return self._until(FINAL, job_id, look, lambda answer: answer.finished, max_seconds)
+
+    def await_fanout(self, event_id: str, subscription: str, max_seconds: float) -> str | None:
+        """Wait for an event's fan-out; see shared.jobs.port.Waits.await_fanout.
+
+        Args:
+            event_id: a uuid.
+            subscription: whose job is asked for.
+            max_seconds: bound; 0 looks once.
+
+        Returns:
+            The job's id. None: the bound passed, or the event has no job for the subscription.
+
+        Raises:
+            NotFound: no such event.
+            DatabaseUnavailable: nothing could be read within the bound.
+        """
+        key = event_id.lower()
+
+        def look() -> tuple[bool, str | None]:
+            found = self._answers.fanouts([key]) if is_event_id(key) else {}
+            if key not in found:
+                raise NotFound(f"event: expected the id of one that is kept; got {key[:40]!r}")
+            jobs = found[key]
+            return (False, None) if jobs is None else (True, jobs.get(subscription))
+
+        return self._until(FANOUT, key, look, lambda answer: answer[0], max_seconds)[1]
+
+    def close(self) -> None:
+        """End both connections."""
+        self._source.stop()
+        with self._reading:
+            self._answers.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _until(
+        self,
+        channel: str,
+        key: str,
+        look: Callable[[], T],
+        done: Callable[[T], bool],
+        max_seconds: float,
+    ) -> T:
+        deadline = SYSTEM.monotonic() + max_seconds
+        woken = threading.Event()
+        last = _Last[T]()
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._waiters.register(channel, key, woken.set))
+            except WaitersFull:
+                deadline = 0.0  # look once, never queue
+            else:
+                with self._reading:  # one thread at a time
+                    self._source.start()
+            while True:
+                woken.clear()
+                last.keep(self._read, look)
+                left = deadline - SYSTEM.monotonic()
+                if left <= 0 or last.satisfies(done):
+                    return last.value()
+                woken.wait(min(left, POLL))
+
+    def _read(self, look: Callable[[], T]) -> T:
+        with self._reading:
+            return look()
+
+
+class _Last(Generic[T]):
+    """What was read last: an outage in the middle of a wait does not end the wait."""
+
+    def __init__(self) -> None:
+        self._answers: list[T] = []
+        self._error: WeirkeeperError | None = None
+
+    def keep(self, read: Callable[[Callable[[], T]], T], look: Callable[[], T]) -> None:
+        """Look; keep the answer, or why there is none now."""
+        try:
+            self._answers[:] = [read(look)]
+        except WeirkeeperError as error:
+            if not error.transient:
+                raise
+            log.debug("a wait could not read: %s", error)
+            self._error = error
+
+    def satisfies(self, done: Callable[[T], bool]) -> bool:
+        """Whether the answer ends the wait."""
+        return bool(self._answers) and done(self._answers[0])
+
+    def value(self) -> T:
+        """The newest answer; raises the error when there never was one."""
+        if not self._answers and self._error is not None:
+            raise self._error
+        return self._answers[0]

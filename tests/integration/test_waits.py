@@ -1,0 +1,255 @@
+"""Waiting for jobs and fan-outs on a real database: races, gaps, bounds, many threads."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import psycopg
+import pytest
+
+from shared.errors import DatabaseUnavailable, NotFound
+from shared.notices.waiters import LIMIT
+from shared.postgres.connect import Use, connect
+from shared.postgres.statements import statement
+from shared.postgres.waits import PostgresWaits
+from tests.support.waiting import until
+
+EVENT = "0b0e8f6c-2f6e-4a55-9a51-8d7a5f1f9d10"
+
+
+@pytest.fixture
+def waits(database_url):
+    with PostgresWaits(database_url, "test") as made:
+        yield made
+
+
+@pytest.fixture
+def conn(database_url):
+    with psycopg.connect(database_url, autocommit=True) as made:
+        yield made
+
+
+def enqueue(conn) -> str:
+    return str(
+        conn.execute("select weirkeeper.enqueue('corpus.index', '{\"id\": \"a\"}')").fetchone()[0]
+    )
+
+
+def finish(conn, job_id: str, state: str = "completed", result: object = None) -> None:
+    """As a completer would: the row, its end and its notice in one transaction."""
+    with conn.transaction():
+        conn.execute("delete from weirkeeper.ready where job_id = %s", [int(job_id)])
+        conn.execute(
+            "insert into weirkeeper.attempt (job_id, run, attempt, outcome, state, result)"
+            " values (%s, 1, 1, %s, %s, %s)",
+            [int(job_id), state, state, None if result is None else json.dumps(result)],
+        )
+        conn.execute("select weirkeeper.tell_final(array[%s::bigint])", [int(job_id)])
+
+
+def in_thread(work) -> threading.Thread:
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def listeners(conn) -> list[int]:
+    rows = conn.execute(
+        "select pid from pg_stat_activity where datname = current_database()"
+        " and application_name = 'weirkeeper test listen'"
+    )
+    return [pid for (pid,) in rows]
+
+
+def test_a_final_job_is_answered_at_once_with_its_result(waits, conn):
+    job_id = enqueue(conn)
+    finish(conn, job_id, result={"pages": 3})
+    answer = waits.wait(job_id, 30)
+    assert (answer.state, answer.finished, answer.result) == ("completed", True, {"pages": 3})
+
+
+@pytest.mark.parametrize("state", ["completed", "discarded", "cancelled"])
+def test_whatever_finalises_wakes_the_waiter(waits, conn, database_url, state):
+    job_id = enqueue(conn)
+
+    def later() -> None:
+        with psycopg.connect(database_url, autocommit=True) as other:
+            until(lambda: listeners(conn), 5, "somebody listens")
+            finish(other, job_id, state)
+
+    thread = in_thread(later)
+    answer = waits.wait(job_id, 30)
+    thread.join()
+    assert (answer.state, answer.finished) == (state, True)
+
+
+def test_the_bound_passes_and_the_state_is_told(waits, conn):
+    job_id = enqueue(conn)
+    begun = time.monotonic()
+    answer = waits.wait(job_id, 0.2)
+    assert (answer.state, answer.finished) == ("pending", False)
+    assert 0.2 <= time.monotonic() - begun < 2
+    conn.execute("update weirkeeper.ready set attempt = 1")
+    assert waits.wait(job_id, 0).state == "retryable"
+
+
+def test_a_job_put_back_by_hand_is_not_final_any_more(waits, conn):
+    job_id = enqueue(conn)
+    finish(conn, job_id, "discarded")
+    conn.execute(
+        "insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run)"
+        " values ('index', 'corpus.index', 2, %s, 1, 1)",
+        [int(job_id)],
+    )
+    answer = waits.wait(job_id, 0)
+    assert (answer.state, answer.finished) == ("retryable", False)
+
+
+@pytest.mark.parametrize("job_id", ["1", "0", "-1", "x", "", "9" * 20, "1; select 1", "١"])
+def test_an_unknown_job_is_not_found(waits, job_id):
+    with pytest.raises(NotFound, match="expected the id of one that is kept"):
+        waits.wait(job_id, 5)
+
+
+def test_no_job_that_ends_between_enqueue_and_wait_is_missed(waits, conn, database_url):
+    """C50, in small: finishes race with registrations; each must be answered by its notice."""
+    races = 400
+    jobs: list[str] = []
+    seconds: list[float] = []
+    ready = threading.Semaphore(0)
+
+    def finisher() -> None:
+        with psycopg.connect(database_url, autocommit=True) as other:
+            for n in range(races):
+                ready.acquire()
+                finish(other, jobs[n])
+
+    thread = in_thread(finisher)
+    for _ in range(races):
+        jobs.append(enqueue(conn))
+        ready.release()
+        begun = time.monotonic()
+        assert waits.wait(jobs[-1], 10).finished
+        seconds.append(time.monotonic() - begun)
+    thread.join()
+    assert sorted(seconds)[int(races * 0.99)] < 0.25
+
+
+def test_a_finish_in_the_gap_is_found_after_the_reconnect(waits, conn, database_url, monkeypatch):
+    """C49: nobody hears the notice, and the slow poll is out of the way."""
+    monkeypatch.setattr("shared.postgres.waits.POLL", 60)
+    job_id = enqueue(conn)
+    answers = []
+    thread = in_thread(lambda: answers.append((waits.wait(job_id, 60), time.monotonic())))
+    until(lambda: listeners(conn), 5, "somebody listens")
+    with psycopg.connect(database_url, autocommit=True) as other:
+        # One transaction per statement: the session is gone before the job ends.
+        conn.execute("select pg_terminate_backend(%s, 5000)", [listeners(conn)[0]])
+        finish(other, job_id)
+        finished = time.monotonic()
+    thread.join(30)
+    [(answer, at)] = answers
+    assert answer.finished
+    assert at - finished < 1.5
+
+
+def test_the_read_connection_may_be_lost_in_the_middle(waits, conn):
+    job_id = enqueue(conn)
+    assert not waits.wait(job_id, 0).finished
+    conn.execute(
+        "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
+        " where datname = current_database() and application_name = 'weirkeeper test reads'"
+    )
+    finish(conn, job_id)
+    assert waits.wait(job_id, 10).finished
+
+
+def test_a_database_that_is_away_is_told_when_the_bound_has_passed():
+    with (
+        PostgresWaits("postgresql://nobody@127.0.0.1:1/none", "test") as waits,
+        pytest.raises(DatabaseUnavailable),
+    ):
+        waits.wait("1", 0.3)
+
+
+def test_many_threads_share_two_connections(waits, conn, database_url):
+    jobs = [enqueue(conn) for _ in range(LIMIT)]
+    answers: list[bool] = []
+    threads = [in_thread(lambda i=i: answers.append(waits.wait(i, 30).finished)) for i in jobs]
+    until(lambda: listeners(conn), 5, "somebody listens")
+    mine = conn.execute(
+        "select count(*) from pg_stat_activity where datname = current_database()"
+        " and application_name like 'weirkeeper test %'"
+    ).fetchone()[0]
+    assert mine == 2
+    for job_id in jobs:
+        finish(conn, job_id)
+    for thread in threads:
+        thread.join(30)
+    assert answers == [True] * LIMIT
+
+
+def test_the_65th_is_told_not_yet_at_once(waits, conn):
+    job_id = enqueue(conn)
+    threads = [in_thread(lambda: waits.wait(job_id, 30)) for _ in range(LIMIT)]
+    until(lambda: waits._waiters.count("weirkeeper_final") == LIMIT, 5, "64 wait")
+    begun = time.monotonic()
+    answer = waits.wait(job_id, 30)
+    took = time.monotonic() - begun
+    finish(conn, job_id)
+    for thread in threads:
+        thread.join(30)
+    assert (answer.state, answer.finished) == ("pending", False)
+    assert took < 0.2
+    assert not waits._waiters.any()
+
+
+def test_a_fanout_is_awaited(waits, conn, database_url):
+    event_id = str(
+        conn.execute("select weirkeeper.record_event('corpus.note.changed', null, 'a')").fetchone()[
+            0
+        ]
+    )
+    assert waits.await_fanout(event_id, "corpus.index", 0) is None
+
+    def relay() -> None:
+        until(lambda: listeners(conn), 5, "somebody listens")
+        with psycopg.connect(database_url, autocommit=True) as other:
+            other.execute(
+                "insert into weirkeeper.event_fanout (event_id, jobs) values (%s, %s)",
+                [event_id, json.dumps({"corpus.index": 12})],
+            )
+            other.execute("select pg_notify('weirkeeper_fanout', %s)", [event_id])
+
+    thread = in_thread(relay)
+    assert waits.await_fanout(event_id.upper(), "corpus.index", 30) == "12"
+    thread.join()
+    assert waits.await_fanout(event_id, "nobody", 30) is None
+
+
+@pytest.mark.parametrize("event_id", [EVENT, "", "17", EVENT + "x"])
+def test_an_unknown_event_is_not_found(waits, event_id):
+    with pytest.raises(NotFound, match="event: expected"):
+        waits.await_fanout(event_id, "corpus.index", 5)
+
+
+def test_forged_notices_change_nothing(waits, conn, database_url):
+    job_id = enqueue(conn)
+    answers = []
+    thread = in_thread(lambda: answers.append(waits.wait(job_id, 1)))
+    until(lambda: listeners(conn), 5, "somebody listens")
+    for payload in (job_id, "x", "0", "9" * 4000, f"{job_id},'"):
+        conn.execute("select pg_notify('weirkeeper_final', %s)", [payload])
+    thread.join(10)
+    assert (answers[0].state, answers[0].finished) == ("pending", False)
+
+
+@pytest.mark.parametrize(("name", "ids"), [("waits/jobs", [1, 2]), ("waits/fanouts", [EVENT])])
+def test_reads_use_their_indexes(database_url, name, ids):
+    with connect(database_url, "explain", Use.READ) as conn:
+        conn.execute("set enable_seqscan = off")  # the tables of a test are empty
+        plan = conn.execute("explain " + statement(name), {"ids": ids}).fetchall()
+    text = "\n".join(line for (line,) in plan)
+    assert "Seq Scan" not in text, text
