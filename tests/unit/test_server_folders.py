@@ -44,6 +44,12 @@ def test_a_file_in_the_place_of_a_home_is_refused(tmp_path):
         prepare_home(tmp_path / "home")
 
 
+@pytest.mark.parametrize("name", ["100%", "a; b", "a # b"])
+def test_a_path_that_supervisord_cannot_hold_is_refused(tmp_path, name):
+    with pytest.raises(ConfigurationError, match="a path without %"):
+        prepare_home(tmp_path / name)
+
+
 def test_sockets_lie_where_they_should_when_the_path_fits(tmp_path):
     assert socket_folder(tmp_path / "s", 20, US) == tmp_path / "s"
 

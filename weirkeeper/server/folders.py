@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from shared.errors import ConfigurationError
@@ -27,6 +28,13 @@ def prepare_home(home: Path) -> Path:
     Raises:
         ConfigurationError: it is a link, somebody else's, or cannot be made.
     """
+    if any(sign in str(home) for sign in "%;#\n"):
+        raise ConfigurationError.of(
+            "WEIRKEEPER_HOME",
+            "a path without % ; # (supervisord's configuration cannot hold them)",
+            str(home),
+            "set WEIRKEEPER_HOME to another folder",
+        )
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         _refuse_foreign(home)
@@ -80,6 +88,13 @@ def socket_folder(preferred: Path, longest_name: int, account: Account) -> Path:
         )
     account.own_folder(preferred)
     return preferred
+
+
+def forget_sockets(folder: Path, home: Path) -> None:
+    """Remove a folder for sockets that is not in the home, once it is empty."""
+    if home not in folder.parents:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def digest(path: Path) -> str:

@@ -20,7 +20,7 @@ from weirkeeper.server import compose, database, published
 from weirkeeper.server.account import Account
 from weirkeeper.server.checks import Deployment, check_supervision
 from weirkeeper.server.database import EmbeddedDatabase
-from weirkeeper.server.folders import prepare_home, socket_folder
+from weirkeeper.server.folders import forget_sockets, prepare_home, socket_folder
 from weirkeeper.server.greeting import greeting
 from weirkeeper.server.leftovers import wait_for_end
 from weirkeeper.server.lock import only_server
@@ -84,7 +84,7 @@ def serve(settings: Settings, deployment: Deployment, stop: StopSignal, began: f
                 _watch(supervisor, stop)
             code = exit_codes.OK
             if not supervisor.running():
-                complain(f"supervisord ended by itself; its last words are in {home / 'log'}")
+                complain(f"supervisord ended by itself: {supervisor.last_words()}")
                 code = exit_codes.FAILED
             return _stop(start, supervisor) or code
 
@@ -108,6 +108,7 @@ def _supervised(start: Start) -> Iterator[Supervisor]:
     finally:
         supervisor.stop(start.patience)
         published.withdraw(home)
+        forget_sockets(sockets, home)
 
 
 def _tell_when_ready(start: Start, supervisor: Supervisor, stop: StopSignal) -> None:
@@ -133,7 +134,8 @@ def _watch(supervisor: Supervisor, stop: StopSignal) -> None:
 
 def _stop(start: Start, supervisor: Supervisor) -> int:
     began = SYSTEM.monotonic()
-    say("stopping: the relay, then the queues together, listener, metrics, database")
+    if supervisor.running():
+        say("stopping: the relay, then the queues together, listener, metrics, database")
     if not supervisor.stop(start.patience):
         supervisor.process.kill()  # its programs get SIGTERM from the kernel
         complain(f"supervisord did not end within {start.patience:g} s and was killed")
@@ -141,6 +143,8 @@ def _stop(start: Start, supervisor: Supervisor) -> int:
     wait_for_end(start.settings.home, start.patience, say)
     if start.embedded is not None:
         start.embedded.stop()
+        if not start.embedded.cluster.account.name:
+            forget_sockets(start.embedded.sockets, start.settings.home)
     say(f"stopped after {SYSTEM.monotonic() - began:.1f} s")
     return exit_codes.OK
 

@@ -47,6 +47,7 @@ class Supervisor:
 
     def __init__(self, configuration: Path, home: Path, control: Control) -> None:
         self._control = control
+        self._said = home / "log" / "supervisord.out"
         self.process = subprocess.Popen(
             [
                 "/usr/bin/env",
@@ -61,7 +62,7 @@ class Supervisor:
                 str(configuration),
             ],
             stdin=subprocess.DEVNULL,
-            stdout=(home / "log" / "supervisord.out").open("wb"),
+            stdout=self._said.open("wb"),
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
@@ -69,6 +70,11 @@ class Supervisor:
     def running(self) -> bool:
         """Whether it has not ended."""
         return self.process.poll() is None
+
+    def last_words(self) -> str:
+        """What it wrote before it ended, in one line."""
+        said = self._said.read_text(errors="replace").split("\nFor help")[0].split()
+        return " ".join(said) or f"exit code {self.process.returncode}, see {self._said.parent}"
 
     def states(self) -> list[ProgramState]:
         """Every program's state; none while its socket does not answer."""

@@ -1,0 +1,156 @@
+"""`weirkeeper server` from start to stop, with real processes on its own embedded Postgres."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.process.servers import STOP, Server
+from tests.support.processes import Programs
+from tests.support.waiting import until
+from weirkeeper.server.account import Account
+
+
+@pytest.fixture
+def embedded(short_tmp):
+    """Programs of a home with its own Postgres."""
+    programs = Programs(short_tmp, "")
+    yield programs
+    programs.close()
+    for link in short_tmp.rglob("postgres"):  # root's data lies elsewhere
+        if link.is_symlink():
+            shutil.rmtree(link.resolve().parent)
+
+
+def can_nobody_run_python() -> bool:
+    entry = pwd.getpwnam("nobody")
+    return os.geteuid() == 0 and Account("nobody", entry.pw_uid, entry.pw_gid).can_run(
+        Path(sys.executable)
+    )
+
+
+def nothing_left(programs: Programs, server: Server) -> bool:
+    return not programs.living() and server.postmaster() is None
+
+
+def test_start_work_stop_and_the_data_stay(embedded):
+    first = Server(embedded).until_ready()
+    assert "ready after" in first.program.text()
+    event = first.ask("select weirkeeper.record_event('corpus.note.changed', subject => 'til://x')")
+
+    # What it leaves for others is for us alone, and leads to the database from any shell.
+    assert stat.S_IMODE(first.home.stat().st_mode) == 0o700
+    for name in ("server.json", "database_url", "supervisord.conf"):
+        assert stat.S_IMODE((first.home / "run" / name).stat().st_mode) == 0o600
+    password = first.published()["database_url"].split(":")[2].split("@")[0]
+    assert password not in first.told()
+    said = subprocess.run(
+        [first.home / "run" / "psql", "-Atc", "select 40 + 2"],
+        check=True, capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    assert said.stdout == "42\n"
+
+    # Port 0: free ones were found, and answer.
+    for address in first.addresses().values():
+        host, port = address.split(":")
+        socket.create_connection((host, int(port)), timeout=5).close()
+
+    # A second server on the same home is refused, and the first one does not notice.
+    second = Server(embedded)
+    assert second.program.wait(30) == 78
+    assert f"used by process {first.program.pid}" in second.program.text()
+    assert len(second.program.text().splitlines()) == 1
+
+    assert first.stop(signal.SIGINT) == 0
+    assert "stopped after" in first.program.text()
+    until(lambda: nothing_left(embedded, first), 5, "everything has ended")
+    assert not (first.home / "run" / "server.json").exists()
+
+    again = Server(embedded).until_ready()
+    assert again.ask(f"select count(*) from weirkeeper.event where id = '{event}'") == 1
+    assert again.stop() == 0
+
+
+def test_on_a_database_of_somebody_else(programs):
+    server = Server(programs).until_ready()
+    assert server.postmaster() is None
+    assert server.published()["embedded"] is False
+    assert server.ask("select count(*) from weirkeeper.process where phase = 'ready'") == 8
+    assert server.stop() == 0
+    until(lambda: not programs.living(), 5, "everything has ended")
+
+
+def test_a_killed_server_takes_everything_along_and_the_next_one_starts(embedded):
+    killed = Server(embedded).until_ready()
+    killed.program.send(signal.SIGKILL)
+    killed.program.wait(5)
+    again = Server(embedded).until_ready()
+    assert again.ask("select count(*) from weirkeeper.process where phase = 'ready'") == 8
+    assert again.stop() == 0
+    until(lambda: nothing_left(embedded, again), 5, "everything has ended")
+
+
+def test_a_killed_supervisord_ends_the_server_in_order(embedded):
+    server = Server(embedded).until_ready()
+    os.kill(server.supervisord(), signal.SIGKILL)
+    assert server.program.wait(STOP) == 1
+    assert "supervisord ended by itself" in server.program.text()
+    until(lambda: nothing_left(embedded, server), 5, "everything has ended")
+
+
+@pytest.mark.parametrize("seconds", [0.3, 0.7, 1.1, 1.6])
+@pytest.mark.slow
+def test_a_first_run_that_was_killed_is_taken_up_again(embedded, seconds):
+    killed = Server(embedded)
+    with pytest.raises(subprocess.TimeoutExpired):
+        killed.program.popen.wait(seconds)
+    for pid in (killed.program.pid, *embedded.living()):
+        os.kill(pid, signal.SIGKILL)
+    killed.program.wait(5)
+    again = Server(embedded).until_ready()
+    assert again.ask("select count(*) from weirkeeper.process where phase = 'ready'") == 8
+    assert again.stop() == 0
+
+
+def test_half_a_data_folder_is_made_anew(embedded):
+    """What a kill during initdb leaves: the folder aside, the password file, no data."""
+    first = Server(embedded).until_ready()
+    assert first.stop() == 0
+    data = (first.home / "postgres").resolve()
+    data.rename(data.with_name("postgres.new"))
+    (data.with_name("postgres.new") / "PG_VERSION").unlink()
+    (data.parent / "initdb.password").write_text("left over")
+    again = Server(embedded).until_ready()
+    assert again.stop() == 0
+    assert not data.with_name("postgres.new").exists()
+    assert not (data.parent / "initdb.password").exists()
+
+
+@pytest.mark.slow
+def test_a_home_with_a_long_path_and_signs_in_it(embedded, short_tmp):
+    home = short_tmp / ("it's a long path " + "x" * 90)
+    server = Server(embedded, {"WEIRKEEPER_HOME": str(home)}).until_ready()
+    assert server.stop() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.skipif(not can_nobody_run_python(), reason="nobody cannot enter Python's folder")
+def test_as_an_ordinary_user(embedded, short_tmp):
+    os.chown(short_tmp, 65534, 65534)
+    short_tmp.chmod(0o755)
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    program = embedded.execute([*command, sys.executable, "-P", "-m", "weirkeeper.server"])
+    until(lambda: "Ctrl-C drains" in program.text() or not program.running(), 90, "it is ready")
+    assert program.running(), program.text()
+    assert (short_tmp / "postgres" / "PG_VERSION").stat().st_uid == 65534
+    assert program.terminate(STOP) == 0

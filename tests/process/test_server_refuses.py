@@ -1,0 +1,109 @@
+"""Wrong settings: each one clear line, exit code 78, nothing started, no secret told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.databases import with_database
+from tests.support.processes import Programs
+from weirkeeper.server.account import Account
+from weirkeeper.server.folders import postgres_base, prepare_home
+
+GONE = "postgresql://somebody:hunter2@127.0.0.1:1/none"
+TABLE = {
+    "no such setting": ({"WEIRKEEPER_DRIAN_SECONDS": "9"}, "WEIRKEEPER_DRIAN_SECONDS: expected"),
+    "a port that is no number": ({"WEIRKEEPER_LISTENER_PORT": "http"}, "WEIRKEEPER_LISTENER_PORT"),
+    "a port out of range": ({"WEIRKEEPER_METRICS_PORT": "70000"}, "from 0 to 65535; got '70000'"),
+    "a log level": ({"WEIRKEEPER_LOG_LEVEL": "loud"}, "one of debug, info, warning, error"),
+    "a drain": ({"WEIRKEEPER_DRAIN_SECONDS": "soon"}, "a number of seconds"),
+    "children": ({"WEIRKEEPER_CHILDREN": "index:4"}, "index=4,notify=2"),
+    "children of no queue": ({"WEIRKEEPER_CHILDREN": "indx=4"}, "got 'indx'"),
+    "a budget that does not fit": ({"WEIRKEEPER_CHILDREN": "index=500"}, "500 children"),
+    "an application that is not there": ({"WEIRKEEPER_APP": "no.such:app"}, "ModuleNotFoundError"),
+    "an application without attribute": ({"WEIRKEEPER_APP": "json"}, '"module:attribute"'),
+    "an application of another kind": ({"WEIRKEEPER_APP": "json:dumps"}, "a weirkeeper.App"),
+    "a database URL": ({"DATABASE_URL": "mysql://u:hunter2@h/d"}, "begins with postgresql://"),
+    "a database that is away": ({"DATABASE_URL": GONE}, "a Postgres that lets us in"),
+    "an address of nobody": ({"WEIRKEEPER_HOST": "203.0.113.9"}, "WEIRKEEPER_LISTENER_PORT"),
+    "no binaries": ({"WEIRKEEPER_PGBIN": "/nowhere"}, "WEIRKEEPER_PGBIN: expected a folder"),
+    "a home that cannot be": ({"WEIRKEEPER_HOME": "/proc/x"}, "WEIRKEEPER_HOME"),
+}
+
+
+@pytest.fixture
+def embedded(short_tmp):
+    programs = Programs(short_tmp, "")
+    yield programs
+    programs.close()
+    link = short_tmp / "postgres"
+    if link.is_symlink():  # root's data lies elsewhere
+        shutil.rmtree(link.resolve().parent)
+
+
+def refused(programs, env, told):
+    program = programs.start("weirkeeper.server", env=env)
+    assert program.wait(30) == 78, program.text()
+    lines = [line for line in program.text().splitlines() if not line.startswith("made a Postgres")]
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("weirkeeper server: ")
+    assert told in lines[0]
+    assert "hunter2" not in lines[0]
+    assert not programs.living()
+
+
+@pytest.mark.parametrize(("env", "told"), TABLE.values(), ids=TABLE)
+def test_a_wrong_setting_is_one_clear_line(embedded, env, told):
+    if "WEIRKEEPER_HOST" in env:
+        env = {**env, "WEIRKEEPER_LISTENER_PORT": "8711"}
+    refused(embedded, env, told)
+
+
+@pytest.mark.parametrize("name", ["LISTENER", "METRICS", "POSTGRES"])
+def test_a_taken_port_is_named(embedded, name):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        refused(embedded, {f"WEIRKEEPER_{name}_PORT": port}, f"WEIRKEEPER_{name}_PORT: expected")
+
+
+def test_a_database_that_does_not_exist(programs, database_url):
+    refused(
+        programs, {"DATABASE_URL": with_database(database_url, "nowhere")}, '"nowhere" does not'
+    )
+
+
+def test_a_wrong_password(programs, database_url):
+    parts = urlsplit(database_url)
+    if not parts.password:
+        pytest.skip("this server asks for no password")
+    url = parts._replace(netloc=f"{parts.username}:hunter2@{parts.hostname}:{parts.port}").geturl()
+    refused(programs, {"DATABASE_URL": url}, "password authentication failed")
+
+
+def test_data_of_another_version(embedded, short_tmp):
+    data = short_tmp / "postgres"
+    if os.geteuid() == 0:
+        data = postgres_base(prepare_home(short_tmp), Account.choose("nobody")) / "postgres"
+    data.mkdir()
+    (data / "PG_VERSION").write_text("17\n")
+    (short_tmp / "postgres.password").write_text("x")
+    refused(embedded, {}, "of version 17")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root chooses who runs Postgres")
+@pytest.mark.parametrize("user", ["root", "no-such-user"])
+def test_a_user_that_cannot_run_postgres(embedded, user):
+    refused(embedded, {"WEIRKEEPER_POSTGRES_USER": user}, "WEIRKEEPER_POSTGRES_USER: expected")
+
+
+def test_check_starts_nothing_and_tells_all(programs):
+    program = programs.start("weirkeeper.server", "--check")
+    assert program.wait(30) == 0
+    assert '"connection_budget": "index (3 + 4 children) 7' in program.text()
+    assert "***" in program.text()
