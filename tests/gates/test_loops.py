@@ -19,6 +19,8 @@ ALLOWED = {
     ("weirkeeper/server/migrate.py", "_until_done"),
     # A migration gives way to whoever holds its locks, and tries again.
     ("shared/postgres/migrator.py", "_apply"),
+    # A child found dead is no failure of the job, which did not run: the next one gets it.
+    ("workers/pool/pool.py", "give"),
     # A damaged file is removed and made anew, once; nothing is asked of anybody outside.
     ("shared/telemetry/series.py", "_opened"),
 }
