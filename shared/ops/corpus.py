@@ -9,7 +9,7 @@ import msgspec
 from shared.ops.desk import Desk
 from shared.ops.operation import Operation
 from shared.site.folder import read_folder
-from shared.site.imports import import_items
+from shared.site.imports import import_items, under
 from shared.site.note import FIELDS, Written
 from shared.site.receipts import receipt
 
@@ -62,10 +62,11 @@ class Saved(msgspec.Struct):
 
 
 class Import(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Arguments of corpus.import."""
+    """Arguments of corpus.import. `under`: name of a note that all of it goes under."""
 
     folder: str
     genre: str = "wiki"
+    under: str = ""
 
 
 class Imported(msgspec.Struct):
@@ -120,7 +121,7 @@ def update(desk: Desk, arguments: Update) -> Saved:
 def import_folder(desk: Desk, arguments: Import) -> Imported:
     """Add or update the notes of a folder; indexing follows on its own."""
     skipped: list[str] = []
-    items = read_folder(Path(arguments.folder), skipped.append)
+    items = under(arguments.under, read_folder(Path(arguments.folder), skipped.append))
     arrived = import_items(items, desk.notes, desk.owner_id, arguments.genre, skipped.append)
     how = [note.how for note in arrived]
     return Imported(

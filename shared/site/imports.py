@@ -44,6 +44,13 @@ def import_items(
     return arrived
 
 
+def under(name: str, items: Sequence[Item]) -> list[Item]:
+    """The same items below a note of that name; "" leaves them where they are."""
+    if not name:
+        return list(items)
+    return [Item((name,), None), *(Item((name, *item.parts), item.draft) for item in items)]
+
+
 def batches(items: Sequence[Item]) -> Iterator[list[Item]]:
     """Cut into transactions."""
     batch: list[Item] = []

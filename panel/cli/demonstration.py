@@ -1,0 +1,169 @@
+"""What the demo does and measures; `panel.cli.commands.demo` prints it.
+
+Works like an application would: operations through a desk, waits for what was committed, no
+polling. Figures are taken afterwards from the event log and the attempt log, by the database's
+clock, except those of receipts, which are what the caller saw.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from shared.clock import SYSTEM
+from shared.errors import InvalidArguments, WeirkeeperError
+from shared.ops.corpus import Imported, Matches, Saved
+from shared.ops.desk import Desk
+from shared.ops.table import call
+from shared.postgres.connect import Connection
+from shared.postgres.journeys import Journey, journeys
+from shared.postgres.processes import LEASE, processes
+from shared.site.drafts import Draft
+from shared.site.receipts import SUBSCRIPTION
+
+SINGLES = 25
+UNDER = "weirkeeper-demo"
+PATIENCE = 300.0  # seconds until everything must be searchable
+TEXTS = (
+    "The relay takes at most two hundred events a pass.",
+    "中继每次最多处理两百行，导入两千条笔记也不会变成一个巨大的事务。",
+    "A receipt claims only what is committed.",
+    "検索できるようになるまで待ち、だめなら受領書を返す。",
+    "Where a row is, is its state.",
+)
+QUERIES = ("relay", "where a row is", "中继 两百", "検索", "comitted")
+Tell = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Report:
+    """What happened. Durations in seconds."""
+
+    imported: Imported | None = None
+    import_seconds: float = 0.0
+    searchable_seconds: float = 0.0
+    not_searchable: list[str] = field(default_factory=list)
+    imported_journeys: list[Journey] = field(default_factory=list)
+    single_journeys: list[Journey] = field(default_factory=list)
+    receipts: list[float] = field(default_factory=list)
+    receipts_indexed: int = 0
+    searches: list[tuple[str, float, Matches]] = field(default_factory=list)
+    addresses: dict[str, str] = field(default_factory=dict)
+
+    def passes(self) -> list[int]:
+        """Events by relay transaction, as far as they are this demo's."""
+        every = (*self.imported_journeys, *self.single_journeys)
+        return list(Counter(j.relay_pass for j in every if j.relay_pass).values())
+
+
+def quantile(values: Sequence[float], share: float) -> float | None:
+    """The smallest value that at least `share` of all do not exceed; None without values."""
+    return sorted(values)[math.ceil(share * len(values)) - 1] if values else None
+
+
+def require_ready(conn: Connection) -> dict[str, str]:
+    """Refuse to begin unless the relay and the index queue are ready; return addresses by role.
+
+    Raises:
+        WeirkeeperError: they are not.
+    """
+    alive = [row for row in processes(conn) if row["phase"] == "ready" and row["beat_age"] < LEASE]
+    have = {row["queue"] or row["role"] for row in alive}
+    if missing := {"relay", "index"} - have:
+        raise WeirkeeperError(
+            f"processes: expected relay and index ready; {' and '.join(sorted(missing))} is not; "
+            "start `weirkeeper server` in another shell, or wait: `weirkeeper status --wait 60`"
+        )
+    return {row["role"]: row["address"] for row in alive if row["address"]}
+
+
+def demonstrate(desk: Desk, conn: Connection, folders: Sequence[Path], tell: Tell) -> Report:
+    """Import, wait, write single notes with receipts, search.
+
+    Args:
+        desk: of the demo's owner.
+        conn: for what the logs say.
+        folders: what to import.
+        tell: called with a line before each step.
+    """
+    report = Report(addresses=require_ready(conn))
+    tell(f"importing {', '.join(map(str, folders))}")
+    _import(desk, conn, folders, report)
+    tell(f"writing {SINGLES} notes one by one, each with a receipt")
+    _write_singles(desk, conn, report)
+    for query in QUERIES:
+        started = SYSTEM.monotonic()
+        found = call(desk, "corpus.search", {"query": query, "limit": 5})
+        report.searches.append((query, SYSTEM.monotonic() - started, found))
+    return report
+
+
+def _import(desk: Desk, conn: Connection, folders: Sequence[Path], report: Report) -> None:
+    started = SYSTEM.monotonic()
+    done = [call(desk, "corpus.import", {"folder": str(f), "under": UNDER}) for f in folders]
+    report.imported = _together(done)
+    report.import_seconds = SYSTEM.monotonic() - started
+    events = report.imported.event_ids
+    report.not_searchable = await_indexed(desk, events)
+    report.searchable_seconds = SYSTEM.monotonic() - started
+    report.imported_journeys = journeys(conn, events, SUBSCRIPTION)
+
+
+def await_indexed(desk: Desk, event_ids: Sequence[str]) -> list[str]:
+    """Wait until the job of each event completed; return the events of which none did."""
+    deadline = SYSTEM.monotonic() + PATIENCE
+    missing = []
+    for event_id in event_ids:
+        job_id = desk.waits.await_fanout(event_id, SUBSCRIPTION, _left(deadline))
+        if job_id is None or desk.waits.wait(job_id, _left(deadline)).state != "completed":
+            missing.append(event_id)
+    return missing
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - SYSTEM.monotonic())
+
+
+def _together(parts: Sequence[Imported]) -> Imported:
+    return Imported(
+        created=sum(part.created for part in parts),
+        updated=sum(part.updated for part in parts),
+        unchanged=sum(part.unchanged for part in parts),
+        skipped=[line for part in parts for line in part.skipped],
+        event_ids=[event_id for part in parts for event_id in part.event_ids],
+    )
+
+
+def _write_singles(desk: Desk, conn: Connection, report: Report) -> None:
+    run = SYSTEM.wall().isoformat(timespec="seconds")
+    events = []
+    for n in range(SINGLES):
+        body = f"{TEXTS[n % len(TEXTS)]}\n\nWritten by the demo at {run}, note {n + 1}."
+        started = SYSTEM.monotonic()
+        saved = _save(desk, f"demo-{n + 1}", f"Demo note {n + 1}", body)
+        report.receipts.append(SYSTEM.monotonic() - started)
+        report.receipts_indexed += saved.indexed
+        events.append(saved.event_id)
+    report.not_searchable += await_indexed(desk, events)
+    report.single_journeys = journeys(conn, events, SUBSCRIPTION)
+
+
+def _save(desk: Desk, slug: str, title: str, body: str) -> Saved:
+    """Add the note, or change the one that an earlier demo added."""
+    parent = _folder(desk, UNDER, None)
+    fields = {"title": title, "body": body, "parent_id": parent, "slug": slug}
+    try:
+        saved: Saved = call(desk, "corpus.create", fields)
+    except InvalidArguments:
+        note_id = _folder(desk, slug, parent)
+        saved = call(desk, "corpus.update", {"id": note_id, "body": body})
+    return saved
+
+
+def _folder(desk: Desk, slug: str, parent: str | None) -> str:
+    """The id of the note of that name, which is added empty if it is not there."""
+    draft = Draft(slug=slug, parent_id=parent, title=slug, folder=True)
+    return desk.notes.arrive(desk.owner_id, "wiki", [draft])[0].id

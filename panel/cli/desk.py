@@ -1,0 +1,58 @@
+"""The desk of whoever sits at the command line: adapters on the database that settings name.
+
+Stands between the commands and the operations. Opened for one command, closed after it. Waits
+open their own connection, and only when something is waited for.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from shared.config.settings import Settings
+from shared.ops.desk import Desk
+from shared.postgres.connect import Connection, Use, connect
+from shared.postgres.inspector import PostgresInspector
+from shared.postgres.notes import PostgresNotes
+from shared.postgres.schema import check_schema
+from shared.postgres.search import PostgresSearch
+from shared.postgres.waits import PostgresWaits
+
+OWNER = "owner"
+
+
+def add_desk_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what every command at a desk takes."""
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.add_argument("--owner", default=OWNER, metavar="ID", help="act for this owner")
+
+
+@contextmanager
+def open_desk(owner_id: str = OWNER) -> Iterator[Desk]:
+    """A desk on the database of the running server, or of DATABASE_URL.
+
+    Raises:
+        ConfigurationError: no database is named and no server runs.
+        DatabaseUnavailable: it does not answer.
+        SchemaTooOld: it has not been migrated.
+    """
+    url = Settings.load().database()
+    with closing(_connected(url)) as conn, PostgresWaits(url, "cli") as waits:
+        yield Desk(
+            owner_id=owner_id,
+            notes=PostgresNotes(conn),
+            search=PostgresSearch(conn),
+            inspector=PostgresInspector(conn),
+            waits=waits,
+        )
+
+
+def _connected(url: str) -> Connection:
+    conn = connect(url, "cli", Use.DURABLE)
+    try:
+        check_schema(conn)
+    except BaseException:
+        conn.close()
+        raise
+    return conn
