@@ -18,7 +18,7 @@ from shared.errors import WeirkeeperError
 from shared.notices.waiters import Waiters
 from shared.services.service import ServiceThread
 
-TURN = 0.5  # seconds that one look at the connection lasts at most: so long may a stop take
+TURN = 0.5  # seconds that one look at the connection lasts at most
 LINGER = 30.0  # seconds that an application's connection outlives its last waiter
 SLOWEST = 1.0  # seconds between tries to connect; waiters are people
 
@@ -42,6 +42,10 @@ class Ear(Protocol):
         Raises:
             WeirkeeperError: the connection has ended.
         """
+        ...
+
+    def interrupt(self) -> None:
+        """End a `notices` that waits; called from another thread."""
         ...
 
     def close(self) -> None:
@@ -93,7 +97,7 @@ class NoticeSource:
         self._connects = 0
         self._last_waiter = SYSTEM.monotonic()
         self.connected = False
-        self._thread = ServiceThread("notices", self._loop, on_death, waiters.stir)
+        self._thread = ServiceThread("notices", self._loop, on_death, self._stir)
 
     def start(self) -> None:
         """Begin; the connection comes when it comes."""
@@ -106,6 +110,10 @@ class NoticeSource:
     def stop(self) -> None:
         """End the loop and its connection."""
         self._thread.stop()
+
+    def _stir(self) -> None:
+        self._waiters.stir()
+        self._ear.interrupt()
 
     def _loop(self, stop: threading.Event) -> None:
         try:

@@ -6,6 +6,10 @@ the URL must be the direct one.
 
 from __future__ import annotations
 
+import os
+import select
+import threading
+
 from psycopg import sql
 
 from shared.notices.channels import CHANNELS
@@ -26,12 +30,16 @@ class PostgresEar:
         self._url = url
         self._name = name
         self._conn: Connection | None = None
+        self._lock = threading.Lock()  # the descriptor below
+        self._interrupt = -1
 
     def open(self) -> None:
         """Connect and LISTEN; see shared.notices.source.Ear."""
         self.close()
         conn = connect(self._url, f"{self._name} listen", Use.READ)
         self._conn = conn
+        with self._lock:
+            self._interrupt = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         with translated():
             for channel in CHANNELS:
                 listen = sql.SQL(statement("waits/listen"))
@@ -42,8 +50,18 @@ class PostgresEar:
         if self._conn is None:
             raise RuntimeError("the ear is not open")
         with translated():
-            heard = self._conn.notifies(timeout=seconds, stop_after=1)
-            return [(notice.channel, notice.payload) for notice in heard]
+            # What arrived together with an answer is in no socket any more: look first.
+            heard = list(self._conn.notifies(timeout=0))
+            if not heard:
+                select.select([self._conn.fileno(), self._interrupt], [], [], seconds)
+                heard = list(self._conn.notifies(timeout=0))
+        return [(notice.channel, notice.payload) for notice in heard]
+
+    def interrupt(self) -> None:
+        """End a `notices` that waits, from another thread."""
+        with self._lock:
+            if self._interrupt >= 0:
+                os.eventfd_write(self._interrupt, 1)
 
     def backend_pids(self) -> list[int]:
         """Server process of the session, for the process row."""
@@ -51,7 +69,11 @@ class PostgresEar:
         return [] if conn is None or conn.closed else [conn.info.backend_pid]
 
     def close(self) -> None:
-        """End the session."""
+        """End the session; see shared.notices.source.Ear."""
         if self._conn is not None:
             self._conn.close()
         self._conn = None
+        with self._lock:
+            if self._interrupt >= 0:
+                os.close(self._interrupt)
+            self._interrupt = -1

@@ -36,6 +36,9 @@ class FakeEar:
         said, self.said = self.said, []
         return said
 
+    def interrupt(self) -> None:
+        pass
+
     def close(self) -> None:
         self.open_now = False
         self.closes += 1
