@@ -79,6 +79,17 @@ class PostgresNotes:
         for start in range(0, len(rows), BATCH):
             yield [Ref(*row) for row in rows[start : start + BATCH]]
 
+    def every(self, owner_id: str | None) -> Iterator[list[Ref]]:
+        """All notes, in batches; see shared.site.notes.Notes.every."""
+        params = {"owner_id": owner_id, "after": 0, "limit": BATCH}
+        while True:
+            with translated():
+                rows = self._rows("notes/page", params)
+            if not rows:
+                return
+            yield [Ref(*row) for row in rows]
+            params["after"] = int(rows[-1][0])
+
     def removed(self, subject: str) -> list[Ref]:
         """Deleted notes of a subject; see shared.site.notes.Notes.removed."""
         with translated():

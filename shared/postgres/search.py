@@ -55,6 +55,16 @@ class PostgresSearch:
         with translated():
             return self._conn.execute(statement("search/remove"), params).rowcount
 
+    def expire(self, owner_id: str | None) -> None:
+        """Let any version replace documents; see shared.site.search.Search.expire."""
+        with translated():
+            self._conn.execute(statement("search/expire"), {"owner_id": owner_id})
+
+    def sweep(self, owner_id: str | None) -> int:
+        """Remove what was not replaced; see shared.site.search.Search.sweep."""
+        with translated():
+            return self._conn.execute(statement("search/sweep"), {"owner_id": owner_id}).rowcount
+
     def search(
         self, query: str, *, owner_id: str, limit: int = 20, published_only: bool = False
     ) -> Found:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from shared.app import App
 from shared.events.subscriptions import Subscription
 from shared.events.type import EventType
+from shared.jobs.kinds import Kind
 
 app = App(
     include_site=False,
@@ -17,6 +18,14 @@ app = App(
             "A note was added, removed, or changed in a column that readers see.",
             "<genre>://<path> of the note",
             exposure="webhook",
+        ),
+    ),
+    kinds=(
+        Kind(
+            "corpus.reindex",
+            queue="index",
+            handler="workers.handlers.index.corpus_reindex:handle",
+            timeout=600,
         ),
     ),
     subscriptions=(

@@ -45,6 +45,19 @@ def index(event: Event, notes: Notes, search: Search) -> Indexed:
     return Indexed(written, removed)
 
 
+def reindex(owner_id: str | None, notes: Notes, search: Search) -> Indexed:
+    """Write every document of an owner anew, whatever the index holds; found all the while.
+
+    Args:
+        owner_id: None = of everybody.
+        notes: read, as they are now.
+        search: written.
+    """
+    search.expire(owner_id)
+    written = sum(_fresh(batch, notes, search) for batch in notes.every(owner_id))
+    return Indexed(written, search.sweep(owner_id))
+
+
 def _remove(event: Event, note_id: str, notes: Notes, search: Search) -> int:
     gone = notes.removed(event.subject)
     if event.data.get("op") == "delete":

@@ -48,6 +48,10 @@ class Notes(Protocol):
         """Everything below a note, in batches."""
         ...
 
+    def every(self, owner_id: str | None) -> Iterator[list[Ref]]:
+        """All notes of an owner (None: of everybody), in batches."""
+        ...
+
     def removed(self, subject: str) -> list[Ref]:
         """Deleted notes that last stood at a subject, with the version of their removal."""
         ...

@@ -49,6 +49,14 @@ class Search(Protocol):
         """Remove documents of lower versions, and refuse those in future; return how many."""
         ...
 
+    def expire(self, owner_id: str | None) -> None:
+        """Let any version replace the documents of an owner (None: of everybody)."""
+        ...
+
+    def sweep(self, owner_id: str | None) -> int:
+        """Remove expired documents whose note is gone; return how many."""
+        ...
+
     def search(
         self, query: str, *, owner_id: str, limit: int = 20, published_only: bool = False
     ) -> Found:

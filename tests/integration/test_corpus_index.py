@@ -11,6 +11,8 @@ from psycopg.rows import dict_row
 from shared.events.event import Event
 from shared.postgres.connect import connect
 from shared.postgres.search import PostgresSearch
+from shared.site.note import Note
+from workers.handlers.index import corpus_reindex
 from workers.handlers.index.corpus_index import handle
 
 
@@ -172,3 +174,21 @@ def test_any_order_of_jobs_ends_right(site):
     for event in reversed(site.events()):
         handle(Context(site.conn), {}, event)
     assert (site.found("three"), site.found("one")) == ([note], [])
+
+
+def test_a_reindex_mends_whatever_the_index_holds(site):
+    kept = site.add("Kept", body="right words")
+    site.run_pass()
+    wrong = Note(str(kept), 99, "me", "wiki", "x", "x", "wrong words", "", (), (), False, False)
+    ghost = Note("777", 1, "me", "wiki", "x", "x", "wrong words", "", (), (), False, False)
+    gone = site.add("Gone", body="right words")
+    site.run_pass()
+    site.delete(gone)
+    site.run_pass()
+    site.search.put([wrong, ghost])
+    assert sorted(site.found("wrong")) == [kept, 777]
+    result = corpus_reindex.handle(Context(site.conn), {"owner_id": "me"}).result
+    assert result == {"written": 1, "removed": 1}
+    assert (site.found("right"), site.found("wrong")) == ([kept], [])
+    again = corpus_reindex.handle(Context(site.conn), {}).result
+    assert again == {"written": 1, "removed": 0}

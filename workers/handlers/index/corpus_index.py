@@ -8,23 +8,14 @@ is true now and never replaces a newer document.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any
 
 from shared.events.event import Event
+from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed
-from shared.postgres.connect import Connection
 from shared.postgres.notes import PostgresNotes
 from shared.postgres.search import PostgresSearch
 from shared.site.indexing import index
-
-
-class Context(Protocol):
-    """What this handler needs of its context."""
-
-    def connection(self) -> AbstractContextManager[Connection]:
-        """A connection in autocommit mode, given back at the end of the block."""
-        ...
 
 
 def handle(ctx: Context, _args: Mapping[str, Any], event: Event) -> Completed:
