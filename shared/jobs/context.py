@@ -1,0 +1,82 @@
+"""What a handler is told about its job, and what it may use while it runs.
+
+Made anew for each job by the child's runner; worthless after the handler returned.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """First argument of every handler.
+
+    Attributes:
+        job_id: decimal string of a 64-bit number.
+        run: how often the job has been claimed, this time included.
+        attempt: number of this try, from 1; snoozes and interruptions do not count.
+        max_attempts: tries before the job is discarded.
+        kind: of the job.
+        deadline: moment on the monotonic clock at which the job will be asked to stop.
+        owner_id: whose job it is.
+        trace: W3C traceparent of what enqueued it.
+        log: a logger whose lines name the job.
+    """
+
+    job_id: str
+    run: int
+    attempt: int
+    max_attempts: int
+    kind: str
+    deadline: float
+    owner_id: str | None
+    trace: str | None
+    log: logging.LoggerAdapter[logging.Logger]
+    _asked: Callable[[], bool]
+    _connection: Callable[[], AbstractContextManager[Any]]
+
+    def cancelled(self) -> bool:
+        """Whether the job was asked to stop: its time is up, or the process ends.
+
+        The handler's main thread is interrupted by an exception anyway; loops in other threads
+        look here.
+        """
+        return self._asked()
+
+    def connection(self) -> AbstractContextManager[Any]:
+        """A psycopg connection in autocommit mode, for the length of a `with` block.
+
+        Opened when first asked for, kept for the child's next jobs. For several writes that belong
+        together use `with ctx.connection() as conn, conn.transaction():`.
+        """
+        return self._connection()
+
+    @classmethod
+    def of(
+        cls,
+        job: Mapping[str, Any],
+        deadline: float,
+        asked: Callable[[], bool],
+        connection: Callable[[], AbstractContextManager[Any]],
+    ) -> Context:
+        """The context of a job as the database told it (its `attempt` counts earlier tries)."""
+        logger = logging.getLogger(f"job.{job['kind']}")
+        fields = {"job": job["id"], "kind": job["kind"], "attempt": job["attempt"] + 1}
+        return cls(
+            job_id=job["id"],
+            run=job["run"],
+            attempt=job["attempt"] + 1,
+            max_attempts=job["max_attempts"],
+            kind=job["kind"],
+            deadline=deadline,
+            owner_id=job["owner_id"],
+            trace=job["trace"],
+            log=logging.LoggerAdapter(logger, fields),
+            _asked=asked,
+            _connection=connection,
+        )
