@@ -36,12 +36,26 @@ def encode_object(value: Any, what: str) -> str:
             f"{what}: expected a JSON object (a dict); got {type(value).__name__}; "
             "wrap the value in an object"
         )
+    return encode_value(value, what, MAX_BYTES)
+
+
+def encode_value(value: Any, what: str, most: int) -> str:
+    """Check any JSON value and return its text.
+
+    Args:
+        value: dict with string keys, list, str, int, float, bool or None, nested as they may be.
+        what: how messages name it ("result of kind corpus.index").
+        most: bytes that its text may have.
+
+    Raises:
+        InvalidArguments: not JSON, too big, too deep.
+    """
     _check(value, what, depth=1)
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     size = len(text.encode())
-    if size > MAX_BYTES:
+    if size > most:
         raise InvalidArguments(
-            f"{what}: expected at most {MAX_BYTES} bytes of JSON; got {size}; "
+            f"{what}: expected at most {most} bytes of JSON; got {size}; "
             "store the content elsewhere and pass its id"
         )
     return text

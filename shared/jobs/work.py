@@ -117,8 +117,8 @@ class Work(Protocol):
         """Write ends in one transaction; how many still held the fence."""
         ...
 
-    def promote(self) -> float | None:
-        """Put jobs in line whose time has come; seconds until the next, None = none is waiting."""
+    def promote(self) -> tuple[int, float | None]:
+        """Put jobs in line whose time has come: (how many, seconds until the next or None)."""
         ...
 
     def dead_owners(self) -> list[DeadOwner]:

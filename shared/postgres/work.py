@@ -86,10 +86,10 @@ class PostgresWork:
         """Write ends in one transaction; how many still held the fence."""
         return completions.finish(self._conn, self._owner.epoch, finishes)
 
-    def promote(self) -> float | None:
-        """Put jobs in line whose time has come; seconds until the next, None = none is waiting."""
+    def promote(self) -> tuple[int, float | None]:
+        """Put jobs in line whose time has come: (how many, seconds until the next)."""
         moved, due = promotions.promote(self._conn, self._owner.queue)
-        return 0.0 if moved >= promotions.BATCH else due
+        return moved, 0.0 if moved >= promotions.BATCH else due
 
     def dead_owners(self) -> list[DeadOwner]:
         """Dead processes that hold jobs, of any queue."""

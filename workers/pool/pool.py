@@ -113,6 +113,10 @@ class Pool:
         """Have `ready` called in the loop whenever the descriptor can be read."""
         self._selector.register(descriptor, selectors.EVENT_READ, ready)
 
+    def unwatch(self, descriptor: int) -> None:
+        """Watch it no more."""
+        self._selector.unregister(descriptor)
+
     def give(self, job: Job) -> None:
         """Hand a job to a free child; its end comes whatever happens.
 

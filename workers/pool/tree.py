@@ -11,6 +11,8 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+from shared.config.env import EPOCH
+
 _USER_TIME, _SYSTEM_TIME = 11, 12  # fields of /proc/PID/stat after the command's parenthesis
 
 
@@ -46,16 +48,23 @@ def children(pid: int) -> set[int]:
     return found
 
 
-def bearers(mark: str) -> set[int]:
-    """Processes of this user that carry "NAME=value" in the environment they started with."""
-    wanted = mark.encode()
+def bearers(marks: set[str]) -> set[int]:
+    """Processes of this user that one of these lives started: they carry its mark."""
+    wanted = {f"{EPOCH}={mark}".encode() for mark in marks}
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
-                if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                if not wanted.isdisjoint((entry / "environ").read_bytes().split(b"\0")):
                     found.add(int(entry.name))
     return found
+
+
+def kill_bearers(marks: set[str]) -> None:
+    """End what dead lives left running on this host."""
+    if marks:
+        for pid in bearers(marks):
+            kill_tree(pid)
 
 
 def usage(pid: int) -> dict[str, float]:

@@ -1,0 +1,115 @@
+"""When to claim, how much, and when to sleep.
+
+Runs in the database's thread. Before this: notices, polls, room in the executor. After it: claims
+for the executor. A look that came back full is followed by another; one that found all there is
+lets the process fall asleep, look once more, and wait for a notice. The poll is the net.
+"""
+
+from __future__ import annotations
+
+from shared.errors import WeirkeeperError
+from shared.jobs.work import Claim, Work
+from workers.assignment import Assignment
+
+ASLEEP_POLL = 1.0  # seconds; every writer notifies, so this is only the net
+DOZING_POLL = 0.1  # seconds; a writer that was silent may still be open
+
+
+class Producer:
+    """Claims for one queue.
+
+    Args:
+        assignment: what this process is there for.
+    """
+
+    def __init__(self, assignment: Assignment) -> None:
+        self._queue = assignment.name
+        self._kinds = sorted(assignment.kinds)
+        self._poll = min(assignment.queue.poll, DOZING_POLL)
+        self._instruments = assignment.instruments
+        self._clock = assignment.clock
+        self._stopped = False
+        self._trigger = "poll"
+        self._was_full = False
+        self._asleep = False
+        self._poll_at = self._try_sleep_at = 0.0
+        self.last_claim = self._clock.monotonic()
+
+    def stop(self) -> None:
+        """Claim nothing from now on. From any thread."""
+        self._stopped = True
+
+    def connected(self) -> None:
+        """Sessions were opened: nothing is held, everything must be looked at."""
+        self._asleep = self._was_full = False
+        self._trigger = "poll"
+        self._try_sleep_at = 0.0
+
+    def look(self, trigger: str) -> None:
+        """There may be something to claim."""
+        self._trigger = self._trigger or trigger
+
+    def turn(self, work: Work, room: int) -> list[Claim]:
+        """Claim, if there may be something and there is room for it; else sleep.
+
+        Raises:
+            WeirkeeperError: as of Work.claim.
+        """
+        if self._stopped:
+            return []
+        if self._clock.monotonic() >= self._poll_at:
+            self.look("poll")
+        if not self._trigger:
+            return []
+        if room < 1:
+            self._wake_up(work)
+            return []
+        claims = self._claim(work, room)
+        self._judge(work, len(claims), room)
+        return claims
+
+    def waits(self, room: int) -> float:
+        """Seconds that nothing need be looked at, unless a wake comes."""
+        if self._stopped or room < 1:
+            return ASLEEP_POLL
+        return 0.0 if self._trigger else max(0.0, self._poll_at - self._clock.monotonic())
+
+    def _claim(self, work: Work, room: int) -> list[Claim]:
+        begun, trigger = self._clock.monotonic(), self._trigger
+        counted = self._instruments.claims_total
+        try:
+            claims = work.claim(self._kinds, room)
+        except WeirkeeperError:
+            counted.labels(self._queue, trigger, "error").inc()
+            raise
+        found = len(claims)
+        result = "full" if found >= room else "short" if found else "empty"
+        counted.labels(self._queue, trigger, result).inc()
+        self._instruments.claim_seconds.labels(self._queue).observe(self._clock.monotonic() - begun)
+        self._instruments.claim_batch_size.labels(self._queue).observe(found)
+        if found:
+            self._instruments.jobs_claimed_total.labels(self._queue).inc(found)
+            self._instruments.lease_attempts_total.labels("job", "granted").inc(found)
+            self.last_claim = self._clock.monotonic()
+        return claims
+
+    def _judge(self, work: Work, found: int, room: int) -> None:
+        """Decide whether another look is due, or whether to sleep."""
+        now = self._clock.monotonic()
+        full = found >= room
+        # The look after a full one starts where that ended; only the next sees everything again.
+        self._trigger = "full" if full or (found and self._was_full) else ""
+        self._was_full = full
+        if self._trigger:
+            self._wake_up(work)
+        elif not self._asleep and now >= self._try_sleep_at:
+            self._asleep = work.fall_asleep()
+            self._try_sleep_at = now + self._poll
+            self._trigger = "wake"  # what was written before the lock was had
+        self._poll_at = now + (ASLEEP_POLL if self._asleep else self._poll)
+
+    def _wake_up(self, work: Work) -> None:
+        if self._asleep:
+            work.wake_up()
+            self._asleep = False
+            self._try_sleep_at = 0.0

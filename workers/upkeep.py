@@ -1,0 +1,162 @@
+"""What every queue process does beside its own jobs, on timers: nothing hangs on one of them.
+
+Runs in the database's thread. Promotes jobs whose time has come, takes jobs back from dead owners,
+compares what the database thinks we hold with what we do hold, marks jobs that have started, gives
+claims back that wait too long here, and watches that claimable jobs are claimed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from shared.jobs.work import Claim, DeadOwner, Held, Work
+from workers.assignment import Assignment
+from workers.executor import Executor
+from workers.producer import Producer
+
+PROMOTE = 1.0  # seconds between looks at `scheduled` when nothing is known to be due
+RESCUE = 2.0
+RECONCILE = 10.0
+MARK = 0.25
+STALE = 1.0  # seconds that a claim may wait in the buffer while all children are busy
+WATCH = 5.0
+STUCK = 60.0  # seconds that a claimable job may wait while children are free and none is claimed
+
+log = logging.getLogger(__name__)
+
+
+class ClaimsStuck(RuntimeError):
+    """Claimable jobs, free children, and no claim: "up but idle", the worst state."""
+
+
+@dataclass(slots=True)
+class Timer:
+    """Something to do every `seconds`."""
+
+    seconds: float
+    act: Callable[[Work], None]
+    at: float = 0.0
+
+
+class Upkeep:
+    """Timers of one queue process.
+
+    Attributes:
+        held: claims that this process holds, by job id; owned by the database's thread.
+
+    Args:
+        assignment: what this process is there for.
+        executor: for what runs and what waits.
+        producer: told when there may be something to claim.
+        kill_bearers: ends what dead owners left on this host, by its marks.
+    """
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        executor: Executor,
+        producer: Producer,
+        kill_bearers: Callable[[set[str]], None],
+    ) -> None:
+        self.held: dict[int, Claim] = {}
+        self._queue = assignment.name
+        self._kinds = sorted(assignment.kinds)
+        self._executor = executor
+        self._producer = producer
+        self._kill_bearers = kill_bearers
+        self._rescued = assignment.instruments.jobs_rescued_total
+        self._clock = assignment.clock
+        self._promotion = Timer(PROMOTE, self._promote)
+        self._timers = [
+            Timer(RESCUE, self._rescue),
+            self._promotion,
+            Timer(RECONCILE, self._reconcile),
+            Timer(MARK, self._mark),
+            Timer(STALE / 2, self._give_back_stale),
+            Timer(WATCH, self._watch),
+        ]
+
+    def connected(self, work: Work) -> None:
+        """Sessions were opened: a claim's reply may have been lost, or a claim itself."""
+        self.give_back(work, self._executor.take_back())
+        for timer in self._timers:
+            timer.at = 0.0
+
+    def expect(self, delay: float) -> None:
+        """A job will be due in `delay` seconds."""
+        self._promotion.at = min(self._promotion.at, self._clock.monotonic() + delay)
+
+    def turn(self, work: Work) -> None:
+        """Do what is due."""
+        for timer in self._timers:
+            now = self._clock.monotonic()
+            if timer.at <= now:
+                timer.at = now + timer.seconds
+                timer.act(work)
+
+    def waits(self) -> float:
+        """Seconds until something is due."""
+        return max(0.0, min(t.at for t in self._timers) - self._clock.monotonic())
+
+    def give_back(self, work: Work, claims: Sequence[Claim]) -> None:
+        """Return claims that no child has begun."""
+        if claims:
+            work.give_back(claims)
+            for claim in claims:
+                self.held.pop(claim.job_id, None)
+
+    def _promote(self, work: Work) -> None:
+        moved, due = work.promote()
+        if moved:
+            self._producer.look("wake")
+        if due is not None:
+            self.expect(due)
+
+    def _rescue(self, work: Work) -> None:
+        dead = work.dead_owners()
+        if not dead:
+            return
+        self._kill_bearers({owner.mark for owner in dead if owner.mark})
+        self._count(work.rescue(dead), dead)
+        self._producer.look("wake")
+
+    def _count(self, rescued: Mapping[str, int], dead: Sequence[DeadOwner]) -> None:
+        for reason, number in rescued.items():
+            epochs = [owner.epoch for owner in dead if owner.reason == reason]
+            log.warning("took %d jobs back from dead owners %s (%s)", number, epochs, reason)
+            self._rescued.labels(self._queue, reason).inc(number)
+
+    def _reconcile(self, work: Work) -> None:
+        """Rows of ours that we do not hold: their claim was committed, its reply was lost.
+
+        No claim is under way: claims are made in this thread, between two turns.
+        """
+        unheard = [row for row in work.held() if not self._holds(row)]
+        if unheard:
+            given = work.give_back(unheard)
+            log.warning("gave %d jobs back that this process never heard of", given)
+            self._rescued.labels(self._queue, "unheard").inc(given)
+            self._producer.look("wake")
+
+    def _holds(self, row: Held) -> bool:
+        claim = self.held.get(row.job_id)
+        return claim is not None and claim.token == row.token
+
+    def _mark(self, work: Work) -> None:
+        work.mark_started(self._executor.unmarked())
+
+    def _give_back_stale(self, work: Work) -> None:
+        self.give_back(work, self._executor.take_back(older=STALE))
+
+    def _watch(self, work: Work) -> None:
+        idle = self._clock.monotonic() - self._producer.last_claim
+        if idle < STUCK or self._executor.room() < 1:
+            return
+        oldest = work.oldest(self._kinds)
+        if oldest is not None and oldest > STUCK:
+            raise ClaimsStuck(
+                f"queue {self._queue}: a job has been claimable for {oldest:.0f} s, children are "
+                f"free, and nothing was claimed for {idle:.0f} s"
+            )
