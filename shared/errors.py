@@ -12,9 +12,11 @@ class WeirkeeperError(Exception):
 
     Attributes:
         transient: trying again later, unchanged, can succeed.
+        sqlstate: what Postgres called it; "" when it did not come from there, or not so far.
     """
 
     transient = False
+    sqlstate = ""
 
 
 class ConfigurationError(WeirkeeperError):

@@ -63,4 +63,6 @@ def translated() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise translate(error) from error
+        ours = translate(error)
+        ours.sqlstate = error.sqlstate or ""
+        raise ours from error

@@ -13,6 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shared.clock import SYSTEM
+from shared.errors import WeirkeeperError
 from shared.telemetry.series import Counter, Family, Gauge, Histogram, SlotFiles
 from shared.telemetry.slots import SlotLock, metrics_folder
 
@@ -28,6 +29,7 @@ class Instruments:
         self.slot = slot
         self._files = files
         self._lock = lock
+        self._turns: dict[str, float] = {}
         self._claims(files)
         self._runs(files)
         self._pool(files)
@@ -193,7 +195,7 @@ class Instruments:
         self.db_errors_total = Counter(
             files,
             "db_errors_total",
-            "Errors of Postgres by class of SQLSTATE (08 = connection).",
+            "Errors of Postgres by class of SQLSTATE (none = no connection).",
             ["sqlstate_class"],
         )
         self.db_connects_total = Counter(
@@ -206,7 +208,17 @@ class Instruments:
         Args:
             loop: its name, of a closed set ("claims", "beat", …).
         """
-        self.loop_age_seconds.labels(loop).set(SYSTEM.monotonic())
+        self._turns[loop] = SYSTEM.monotonic()
+        self.loop_age_seconds.labels(loop).set(self._turns[loop])
+
+    def stuck(self, seconds: float) -> list[str]:
+        """Loops of this process that have not turned for so long (liveness)."""
+        now = SYSTEM.monotonic()
+        return sorted(loop for loop, at in self._turns.items() if now - at > seconds)
+
+    def db_failed(self, error: WeirkeeperError) -> None:
+        """Count an error of Postgres by the class of its SQLSTATE."""
+        self.db_errors_total.labels(error.sqlstate[:2] or "none").inc()
 
     def families(self) -> list[Family[object]]:
         """Every instrument, in the order of declaration."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 
@@ -14,6 +13,7 @@ from shared.notices.waiters import LIMIT
 from shared.postgres.connect import Use, connect
 from shared.postgres.statements import statement
 from shared.postgres.waits import PostgresWaits
+from tests.support.rows import enqueue, fan_out, finish, record
 from tests.support.waiting import until
 
 EVENT = "0b0e8f6c-2f6e-4a55-9a51-8d7a5f1f9d10"
@@ -29,24 +29,6 @@ def waits(database_url):
 def conn(database_url):
     with psycopg.connect(database_url, autocommit=True) as made:
         yield made
-
-
-def enqueue(conn) -> str:
-    return str(
-        conn.execute("select weirkeeper.enqueue('corpus.index', '{\"id\": \"a\"}')").fetchone()[0]
-    )
-
-
-def finish(conn, job_id: str, state: str = "completed", result: object = None) -> None:
-    """As a completer would: the row, its end and its notice in one transaction."""
-    with conn.transaction():
-        conn.execute("delete from weirkeeper.ready where job_id = %s", [int(job_id)])
-        conn.execute(
-            "insert into weirkeeper.attempt (job_id, run, attempt, outcome, state, result)"
-            " values (%s, 1, 1, %s, %s, %s)",
-            [int(job_id), state, state, None if result is None else json.dumps(result)],
-        )
-        conn.execute("select weirkeeper.tell_final(array[%s::bigint])", [int(job_id)])
 
 
 def in_thread(work) -> threading.Thread:
@@ -207,21 +189,13 @@ def test_the_65th_is_told_not_yet_at_once(waits, conn):
 
 
 def test_a_fanout_is_awaited(waits, conn, database_url):
-    event_id = str(
-        conn.execute("select weirkeeper.record_event('corpus.note.changed', null, 'a')").fetchone()[
-            0
-        ]
-    )
+    event_id = record(conn)
     assert waits.await_fanout(event_id, "corpus.index", 0) is None
 
     def relay() -> None:
         until(lambda: listeners(conn), 5, "somebody listens")
         with psycopg.connect(database_url, autocommit=True) as other:
-            other.execute(
-                "insert into weirkeeper.event_fanout (event_id, jobs) values (%s, %s)",
-                [event_id, json.dumps({"corpus.index": 12})],
-            )
-            other.execute("select pg_notify('weirkeeper_fanout', %s)", [event_id])
+            fan_out(other, event_id, {"corpus.index": 12})
 
     thread = in_thread(relay)
     assert waits.await_fanout(event_id.upper(), "corpus.index", 30) == "12"

@@ -1,0 +1,120 @@
+"""One caller's wait, on the event loop: register, read, wait, read again.
+
+Stands between the routes (listener.server) and the waiters with their notices and reads. Ends when
+what is waited for is so, when the bound has passed, when the program stops, or when the caller has
+hung up, which is looked for twice a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from listener.reads import Read, Reads
+from shared.clock import SYSTEM
+from shared.errors import DatabaseUnavailable, NotFound
+from shared.notices.waiters import Waiters
+
+POLL = 1.0  # seconds between reads when no notice comes
+SLICE = 0.5  # seconds between looks at whether the caller is still there
+
+
+class CallerGone(Exception):
+    """The caller hung up; there is nobody to answer."""
+
+
+class Waiting:
+    """The waits of all callers.
+
+    Args:
+        waiters: wake them.
+        reads: answers them.
+    """
+
+    def __init__(self, waiters: Waiters, reads: Reads) -> None:
+        self._waiters = waiters
+        self._reads = reads
+        self.stopping = False
+
+    def stop(self) -> None:
+        """Let every wait end now; called on the event loop."""
+        self.stopping = True
+        self._waiters.missed()
+
+    async def wait(
+        self,
+        channel: str,
+        key: str,
+        done: Callable[[Any], bool],
+        seconds: float,
+        gone: Callable[[], Awaitable[bool]],
+    ) -> Any:
+        """Wait until something is so.
+
+        Args:
+            channel: FINAL for a job, FANOUT for an event.
+            key: its id.
+            done: whether an answer ends the wait.
+            seconds: bound.
+            gone: whether the caller hung up.
+
+        Returns:
+            The newest answer, whether it is `done` or not.
+
+        Raises:
+            WaitersFull: 64 others wait.
+            NotFound: no such job or event.
+            DatabaseUnavailable: nothing could be read within the bound.
+            CallerGone: nobody is there to answer.
+        """
+        deadline = SYSTEM.monotonic() + seconds
+        woken = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        last = Read(error=DatabaseUnavailable("nothing was read"))
+        with self._waiters.register(channel, key, lambda: _on(loop, woken.set)):
+            while True:
+                woken.clear()
+                read = await self._read(channel, key)
+                if read.error is None and not read.known:
+                    raise NotFound("expected the id of one that is kept; got one that is not")
+                # An outage in the middle of a wait does not end the wait.
+                last = read if read.error is None or last.error is not None else last
+                left = deadline - SYSTEM.monotonic()
+                if left <= 0 or self.stopping or (read.error is None and done(read.found)):
+                    break
+                await self._pause(woken, min(left, POLL), gone)
+        if last.error is not None:
+            raise last.error
+        return last.found
+
+    async def _read(self, channel: str, key: str) -> Read:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Read] = loop.create_future()
+
+        def deliver(read: Read) -> None:
+            _on(loop, lambda: None if answer.done() else answer.set_result(read))
+
+        self._reads.ask(channel, key, deliver)
+        return await answer
+
+    async def _pause(
+        self, woken: asyncio.Event, seconds: float, gone: Callable[[], Awaitable[bool]]
+    ) -> None:
+        until = SYSTEM.monotonic() + seconds
+        while not woken.is_set() and not self.stopping:
+            left = until - SYSTEM.monotonic()
+            if left <= 0:
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left, SLICE)):
+                    await woken.wait()
+            if await gone():
+                raise CallerGone
+
+
+def _on(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
+    """Call something on the event loop, from any thread; the loop may have ended meanwhile."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(call)

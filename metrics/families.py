@@ -1,0 +1,79 @@
+"""What the metrics program tells besides the slots' instruments: names, help texts, labels.
+
+The numbers come from Postgres (shared.postgres.gauges, read by metrics.collector) or from the
+program itself. docs/metrics.md lists the same rows; a test keeps the two equal. Several hosts:
+every number read from the database is the whole deployment's, so aggregate with max, not sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+
+from shared.stats import CAP, CAP_ENDED, Reading
+
+
+class Gauge(NamedTuple):
+    """One family of gauges."""
+
+    name: str
+    help_text: str
+    labels: tuple[str, ...] = ()
+
+
+FROM_DATABASE = (
+    Gauge(
+        "jobs",
+        f"Jobs by state; waiting ones counted to {CAP}, discarded and cancelled to {CAP_ENDED};"
+        " completed ones are never counted.",
+        ("queue", "state"),
+    ),
+    Gauge("queue_ready_jobs", f"Jobs that could be claimed now, counted to {CAP}.", ("queue",)),
+    Gauge("queue_oldest_ready_age_seconds", "How long the oldest has been claimable.", ("queue",)),
+    Gauge("queue_oldest_running_age_seconds", "How long the oldest has run.", ("queue",)),
+    Gauge("outbox_pending_events", f"Events that wait for the relay, counted to {CAP}."),
+    Gauge("outbox_oldest_pending_age_seconds", "How long the first of them has waited."),
+    Gauge("outbox_poisoned_events", "Events that the relay gave up."),
+    Gauge(
+        "processes",
+        "Newest life of each slot: starting, ready, draining, stopped; lost = no beat for 15 s.",
+        ("role", "status"),
+    ),
+    Gauge("process_beat_age_seconds", "Since the last beat of a slot's newest life.", ("slot",)),
+    Gauge("db_connections", "Sessions of the database.", ("role", "state")),
+    Gauge("db_connection_budget", "Most connections that one deployment may need."),
+    Gauge("db_oldest_transaction_seconds", "Age of the database's oldest open transaction."),
+    Gauge("db_xmin_age_seconds", "Age of the server's oldest snapshot: dead rows stay so long."),
+    Gauge("notify_queue_usage", "Share of the notify queue in use; at 1 commits fail."),
+    Gauge("drain_last_timestamp_seconds", "When a slot's last stop ended.", ("slot",)),
+    Gauge("drain_last_phase_seconds", "Phases of a slot's last stop.", ("slot", "phase")),
+    Gauge("jobs_of_unknown_kinds", f"Claimable jobs of undeclared kinds, to {CAP} a kind."),
+)
+OF_ITSELF = (
+    Gauge(
+        "collector_last_success_timestamp_seconds",
+        "When an area was last read from the database: the age of its numbers.",
+        ("area",),
+    ),
+    Gauge("collector_read_seconds", "How long the last read of an area took.", ("area",)),
+    Gauge("metrics_damaged_files", "Files of slots that this scrape could not read."),
+    Gauge("build_info", "1, with what runs as labels.", ("version", "schema")),
+)
+
+
+def rendered(gauges: Iterable[Gauge], readings: Iterable[Reading]) -> list[Metric]:
+    """Families with their numbers; a family without any is left out.
+
+    Args:
+        gauges: the families.
+        readings: numbers, each of one of the families.
+    """
+    families = {
+        g.name: GaugeMetricFamily(f"weirkeeper_{g.name}", g.help_text, labels=g.labels)
+        for g in gauges
+    }
+    for reading in readings:
+        families[reading.name].add_metric(reading.labels, reading.value)
+    return [family for family in families.values() if family.samples]

@@ -1,0 +1,84 @@
+"""The metrics program's routes: /metrics, /livez, /readyz.
+
+Stands after the collector's snapshot and the slots' files. A scrape reads files and memory only;
+it answers the same while the database is away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from metrics.collector import Collector
+from metrics.families import FROM_DATABASE, OF_ITSELF, rendered
+from metrics.files import merged
+from shared.stats import Reading
+
+
+class Scrape:
+    """Everything that there is to tell now.
+
+    Args:
+        folder: HOME/metrics.
+        collector: has the database's numbers.
+        build: labels of build_info.
+    """
+
+    def __init__(self, folder: Path, collector: Collector, build: tuple[str, str]) -> None:
+        self._folder = folder
+        self._collector = collector
+        self._build = build
+
+    def collect(self) -> list[Metric]:
+        """The families; the method by which prometheus_client asks a registry."""
+        files = merged(self._folder)
+        readings = [
+            *self._collector.readings(),
+            Reading("metrics_damaged_files", (), files.damaged),
+            Reading("build_info", self._build, 1),
+        ]
+        return [*files.families, *rendered((*FROM_DATABASE, *OF_ITSELF), readings)]
+
+
+def app(scrape: Scrape, live: Callable[[], str], ready: Callable[[], str]) -> Starlette:
+    """The ASGI application.
+
+    Args:
+        scrape: what is told.
+        live: what is wrong with the program, or "".
+        ready: why it had better not be asked, or "".
+    """
+
+    async def metrics(request: Request) -> Response:
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(scrape), headers={"content-type": content_type})
+
+    async def livez(_request: Request) -> Response:
+        return _health(live())
+
+    async def readyz(_request: Request) -> Response:
+        return _health(ready())
+
+    async def index(_request: Request) -> Response:
+        return PlainTextResponse("Weirkeeper metrics: /metrics, /livez, /readyz\n")
+
+    return Starlette(
+        routes=[
+            Route("/", index, methods=["GET"]),
+            Route("/metrics", metrics, methods=["GET"]),
+            Route("/livez", livez, methods=["GET"]),
+            Route("/readyz", readyz, methods=["GET"]),
+        ]
+    )
+
+
+def _health(reason: str) -> Response:
+    body = {"ok": False, "reason": reason} if reason else {"ok": True}
+    return JSONResponse(body, 503 if reason else 200, {"cache-control": "no-store"})

@@ -1,0 +1,113 @@
+"""ADAPTER: what Postgres knows of the whole deployment, as numbers for the metrics program.
+
+Every statement is bounded: counts stop at a cap, tables that grow are reached by index, a session
+for reads ends each after 2 s. One area failing leaves the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from shared.postgres.connect import Connection
+from shared.postgres.failures import translated
+from shared.postgres.statements import statement
+from shared.stats import CAP, CAP_ENDED, Reading
+
+_WORD = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+
+
+def areas(known_kinds: Sequence[str]) -> Mapping[str, Callable[[Connection], list[Reading]]]:
+    """What can be read, by area.
+
+    Args:
+        known_kinds: kinds that the application declares.
+    """
+    return {
+        "queues": _queues,
+        "ended": _ended,
+        "outbox": _outbox,
+        "processes": _processes,
+        "server": _server,
+        "drains": _drains,
+        "kinds": lambda conn: _strangers(conn, known_kinds),
+    }
+
+
+def _queues(conn: Connection) -> list[Reading]:
+    found = []
+    for row in _rows(conn, statement("gauges/queues"), {"cap": CAP}):
+        queue, ready, retry, later, later_retry, parked, running, oldest, longest = row
+        found += [
+            Reading("jobs", (queue, "pending"), ready + later + parked),
+            Reading("jobs", (queue, "retryable"), retry + later_retry),
+            Reading("jobs", (queue, "running"), running),
+            Reading("queue_ready_jobs", (queue,), ready + retry),
+            Reading("queue_oldest_ready_age_seconds", (queue,), max(0.0, oldest or 0.0)),
+            Reading("queue_oldest_running_age_seconds", (queue,), max(0.0, longest or 0.0)),
+        ]
+    return found
+
+
+def _ended(conn: Connection) -> list[Reading]:
+    rows = _rows(conn, statement("gauges/ended"), {"cap": CAP_ENDED})
+    return [Reading("jobs", (queue, state), count) for queue, state, count in rows]
+
+
+def _outbox(conn: Connection) -> list[Reading]:
+    [(pending, oldest, poisoned)] = _rows(conn, statement("gauges/outbox"), {"cap": CAP})
+    return [
+        Reading("outbox_pending_events", (), pending),
+        Reading("outbox_oldest_pending_age_seconds", (), max(0.0, oldest or 0.0)),
+        Reading("outbox_poisoned_events", (), poisoned),
+    ]
+
+
+def _processes(conn: Connection) -> list[Reading]:
+    found, counts = [], dict[tuple[str, str], int]()
+    for role, slot, status, age in _rows(conn, statement("gauges/processes"), {}):
+        counts[role, status] = counts.get((role, status), 0) + 1
+        if status != "stopped":
+            found.append(Reading("process_beat_age_seconds", (_word(slot),), age))
+    return found + [Reading("processes", key, count) for key, count in counts.items()]
+
+
+def _server(conn: Connection) -> list[Reading]:
+    [(budget, transaction, xmin, queue)] = _rows(conn, statement("gauges/server"), {})
+    sessions = _rows(conn, statement("gauges/connections"), {})
+    return [
+        Reading("db_connection_budget", (), budget),
+        Reading("db_oldest_transaction_seconds", (), max(0.0, transaction)),
+        Reading("db_xmin_age_seconds", (), max(0.0, xmin)),
+        Reading("notify_queue_usage", (), queue),
+        *(Reading("db_connections", (role, state), count) for role, state, count in sessions),
+    ]
+
+
+def _drains(conn: Connection) -> list[Reading]:
+    found = []
+    for slot, finished, phases in _rows(conn, statement("gauges/drains"), {}):
+        found.append(Reading("drain_last_timestamp_seconds", (_word(slot),), finished))
+        found += [
+            Reading("drain_last_phase_seconds", (_word(slot), phase), float(seconds))
+            for phase, seconds in phases.items()
+            if _WORD.fullmatch(phase) and isinstance(seconds, int | float)
+        ]
+    return found
+
+
+def _strangers(conn: Connection, known: Sequence[str]) -> list[Reading]:
+    params = {"cap": CAP, "known": list(known)}
+    [(count,)] = _rows(conn, statement("gauges/strangers"), params)
+    return [Reading("jobs_of_unknown_kinds", (), count)]
+
+
+def _rows(conn: Connection, text: Any, params: Mapping[str, Any]) -> Sequence[Any]:
+    with translated():
+        return conn.execute(text, params).fetchall()
+
+
+def _word(text: str) -> str:
+    """A name from a row as a label; anything that is not one of ours becomes one series."""
+    return text if _WORD.fullmatch(text) else "other"

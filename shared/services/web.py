@@ -1,0 +1,140 @@
+"""A small HTTP server in the main thread: bound to loopback, stopped by the program's StopSignal.
+
+Stands under the programs with an address (listener, metrics), which hand it an ASGI application.
+There are no tokens yet, so it refuses to bind wider than this machine. Blocking work belongs in a
+service's thread, never here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from starlette.types import ASGIApp
+from uvicorn import Config, Server
+
+from shared.errors import ConfigurationError
+from shared.services.stop import StopSignal
+
+CONNECTIONS = 256  # at once; whoever comes after them is answered 503
+LAST_ANSWERS = 2  # seconds that answers under way may take after a stop
+
+
+def check_loopback(host: str) -> str:
+    """Return the address to bind for WEIRKEEPER_HOST, if nobody outside can reach it.
+
+    Raises:
+        ConfigurationError: it is no loopback address.
+    """
+    if host == "localhost":
+        return "127.0.0.1"
+    try:
+        if ipaddress.ip_address(host).is_loopback:
+            return host
+    except ValueError:
+        pass
+    raise ConfigurationError.of(
+        "WEIRKEEPER_HOST",
+        "a loopback address (127.0.0.1, ::1 or localhost)",
+        host,
+        "set one; for access from elsewhere put a proxy that checks its callers in front",
+    )
+
+
+def bind(host: str, port: int, setting: str) -> socket.socket:
+    """Take an address.
+
+    Args:
+        host: of check_loopback.
+        port: 0 = a free one.
+        setting: where the port comes from, for the message.
+
+    Raises:
+        ConfigurationError: somebody has the port, or it may not be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+        found.listen(128)
+    except OSError as error:
+        found.close()
+        why = "in use" if error.errno == errno.EADDRINUSE else error.strerror
+        raise ConfigurationError.of(
+            setting,
+            f"a free port of {host}",
+            port,
+            f"it is {why}: stop who has it, or set {setting} (0 = any free one)",
+        ) from error
+    return found
+
+
+def address(bound: socket.socket) -> str:
+    """`127.0.0.1:8711`, as it stands in the process row."""
+    host, port = bound.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class _Server(Server):
+    """uvicorn without its own signal handlers: the StopSignal is told first."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def serve(
+    app: ASGIApp,
+    bound: socket.socket,
+    stop: StopSignal,
+    on_stop: Callable[[], None] = lambda: None,
+    turned: Callable[[], None] = lambda: None,
+) -> None:
+    """Answer requests until a stop is requested; call from the main thread.
+
+    Args:
+        app: the ASGI application.
+        bound: from `bind`; closed at the end.
+        stop: ends it, within `LAST_ANSWERS` seconds.
+        on_stop: called first, on the event loop: end what would wait longer.
+        turned: called about once a second, on the event loop.
+    """
+    server = _Server(_config(app, turned))
+    asyncio.run(_until_stopped(server, bound, stop, on_stop))
+
+
+def _config(app: ASGIApp, turned: Callable[[], None]) -> Config:
+    async def tick() -> None:
+        turned()
+
+    return Config(
+        app,
+        lifespan="off",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=LAST_ANSWERS,
+        callback_notify=tick,
+        timeout_notify=1,
+    )
+
+
+async def _until_stopped(
+    server: Server, bound: socket.socket, stop: StopSignal, on_stop: Callable[[], None]
+) -> None:
+    loop = asyncio.get_running_loop()
+
+    def asked() -> None:
+        loop.remove_reader(stop.fileno())
+        on_stop()
+        server.should_exit = True
+
+    loop.add_reader(stop.fileno(), asked)
+    await server.serve([bound])
