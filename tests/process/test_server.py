@@ -53,6 +53,9 @@ def test_start_work_stop_and_the_data_stay(embedded):
         assert stat.S_IMODE((first.home / "run" / name).stat().st_mode) == 0o600
     password = first.published()["database_url"].split(":")[2].split("@")[0]
     assert password not in first.told()
+    assert first.ask("show max_connections") == "120"
+    assert first.ask("show fsync") == "on"
+    assert first.ask("show client_connection_check_interval") == "1s"
     said = subprocess.run(
         [first.home / "run" / "psql", "-Atc", "select 40 + 2"],
         check=True, capture_output=True, text=True, timeout=30,
@@ -119,20 +122,6 @@ def test_a_first_run_that_was_killed_is_taken_up_again(embedded, seconds):
     again = Server(embedded).until_ready()
     assert again.ask("select count(*) from weirkeeper.process where phase = 'ready'") == 8
     assert again.stop() == 0
-
-
-def test_half_a_data_folder_is_made_anew(embedded):
-    """What a kill during initdb leaves: the folder aside, the password file, no data."""
-    first = Server(embedded).until_ready()
-    assert first.stop() == 0
-    data = (first.home / "postgres").resolve()
-    data.rename(data.with_name("postgres.new"))
-    (data.with_name("postgres.new") / "PG_VERSION").unlink()
-    (data.parent / "initdb.password").write_text("left over")
-    again = Server(embedded).until_ready()
-    assert again.stop() == 0
-    assert not data.with_name("postgres.new").exists()
-    assert not (data.parent / "initdb.password").exists()
 
 
 @pytest.mark.slow

@@ -1,0 +1,101 @@
+"""The embedded Postgres' data folder: made whole or not at all, and never another version's."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from shared.errors import ConfigurationError
+from weirkeeper.server import binaries, embedded, postmaster
+from weirkeeper.server.account import Account
+
+
+@pytest.fixture
+def cluster():
+    """A cluster not yet made, in a folder that its account can enter."""
+    account = Account.choose("nobody")
+    with tempfile.TemporaryDirectory(prefix="wk-") as base:
+        Path(base).chmod(0o711)
+        yield embedded.Cluster(binaries.find("", account), Path(base), account)
+
+
+def test_made_once_by_the_account_that_runs_it(cluster):
+    assert embedded.initialise(cluster, "secret", sync=False)
+    assert (cluster.data / "PG_VERSION").stat().st_uid == cluster.account.uid
+    assert stat.S_IMODE(cluster.data.stat().st_mode) == 0o700
+    assert {p.name for p in cluster.base.iterdir()} == {"postgres"}
+    assert not embedded.initialise(cluster, "secret", sync=False)
+
+
+def test_what_a_kill_left_half_done_is_made_anew(cluster):
+    left = cluster.base / "postgres.new"
+    left.mkdir()
+    (left / "base").mkdir()
+    (cluster.base / "initdb.password").write_text("left over")
+    assert embedded.initialise(cluster, "secret", sync=False)
+    assert {p.name for p in cluster.base.iterdir()} == {"postgres"}
+
+
+def test_a_failure_is_one_line_and_leaves_no_data(cluster, monkeypatch):
+    monkeypatch.setattr(embedded, "USER", "pg_not_allowed")
+    with pytest.raises(ConfigurationError, match="initdb to succeed") as refused:
+        embedded.initialise(cluster, "secret", sync=False)
+    assert "\n" not in str(refused.value)
+    assert not cluster.data.exists()
+    assert not (cluster.base / "initdb.password").exists()
+
+
+def test_data_of_another_version_is_refused(cluster):
+    cluster.data.mkdir()
+    (cluster.data / "PG_VERSION").write_text("9\n")
+    with pytest.raises(ConfigurationError, match="of version 9'; set WEIRKEEPER_PGBIN"):
+        embedded.initialise(cluster, "secret")
+
+
+def test_the_configuration_quotes_what_it_is_given(cluster):
+    sockets = embedded.configure(cluster, 5, {"cluster_name": "it's"})
+    text = cluster.configuration.read_text()
+    assert "cluster_name = 'it''s'" in text
+    assert f"unix_socket_directories = '{sockets}'" in text
+    assert stat.S_IMODE(sockets.stat().st_mode) == 0o700
+    assert sockets.stat().st_uid == cluster.account.uid
+
+
+def test_a_password_is_kept(tmp_path):
+    password = embedded.kept_password(tmp_path / "password")
+    assert len(password) >= 32
+    assert embedded.kept_password(tmp_path / "password") == password
+    assert stat.S_IMODE((tmp_path / "password").stat().st_mode) == 0o600
+
+
+def test_the_version_of_the_binaries(cluster):
+    assert embedded.major(cluster.binaries) >= 15
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to help somebody else in")
+def test_binaries_that_the_account_cannot_reach_are_put_where_it_can(
+    cluster, tmp_path, monkeypatch
+):
+    tree = tmp_path / "closed" / "pginstall"
+    (tree / "bin").mkdir(parents=True)
+    (tree / "bin" / "postgres").write_text("#!/bin/sh\n")
+    (tree / "bin" / "postgres").chmod(0o755)
+    tree.parent.chmod(0o700)
+    with tempfile.TemporaryDirectory(prefix="wk-") as shared:
+        Path(shared).chmod(0o755)
+        monkeypatch.setattr(binaries, "SHARED", Path(shared))
+        monkeypatch.setattr(binaries, "_wheel", lambda: tree)
+        found = binaries.find("", cluster.account)
+        assert found.is_relative_to(shared)
+        assert cluster.account.can_run(found / "postgres")
+        assert binaries.find("", cluster.account) == found
+        assert len(list(Path(shared).iterdir())) == 1
+
+
+def test_no_postmaster_where_none_runs(cluster):
+    assert postmaster.find(cluster.data) is None
+    assert postmaster.stop(cluster.data, 2, 0)
