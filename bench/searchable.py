@@ -29,7 +29,7 @@ from shared.site.receipts import SUBSCRIPTION
 TARGET = 50.0  # ms, p99 of a single note
 PAUSE = 0.1  # seconds in which everything falls asleep again
 PATIENCE = 300.0
-WORDS = (Path(__file__).resolve().parents[1] / "README.md").read_text("utf-8")
+WORDS = (Path(__file__).resolve().parents[1] / "docs" / "site.md").read_text("utf-8")
 CHINESE = "中继每次最多处理两百行，导入两千条笔记也不会变成一个巨大的事务。"
 
 

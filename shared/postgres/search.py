@@ -7,6 +7,7 @@ matches is looked for with one letter other. The connection is in autocommit mod
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ from shared.site.search import Found, Hit
 from shared.site.words import Term, terms
 
 MIN_TYPO = 4  # letters of a word that may be mistyped
+LONG_WORD = 24  # characters; longer is a script without spaces, where half a word is a word
+_MARKUP = re.compile(r"[#*_`|>~\[\]]+|-{3,}")
 
 
 class PostgresSearch:
@@ -44,7 +47,7 @@ class PostgresSearch:
         rows = [_row(note, vector_of(lexemes)) for note, lexemes in found]
         with translated():
             self._conn.execute(statement("search/add_terms"), {"terms": words})
-            with self._conn.transaction(), self._conn.cursor() as cursor:
+            with self._conn.cursor() as cursor:  # one batch on the wire; each row stands alone
                 cursor.executemany(statement("search/put"), rows)
                 return max(cursor.rowcount, 0)
 
@@ -125,5 +128,13 @@ def _row(note: Note, words: str) -> dict[str, Any]:
 
 def _hit(row: Any) -> Hit:
     note_id, genre, path, title, score, excerpt, fragment, cut = row
-    text = " ".join((fragment or excerpt).split())
-    return Hit(note_id, genre, path, title, f"… {text}" if cut else text, score)
+    text = snippet(fragment or excerpt, cut=cut)
+    return Hit(note_id, genre, path, title, text, score)
+
+
+def snippet(fragment: str, *, cut: bool) -> str:
+    """One line of plain text from Markdown; one that was cut out of the middle begins at a word."""
+    words = _MARKUP.sub(" ", fragment).split()
+    if cut and len(words) > 1 and len(words[0]) < LONG_WORD:
+        words = words[1:]
+    return ("… " if cut else "") + " ".join(words)

@@ -8,6 +8,7 @@ everything. It reads current state and the index refuses older versions: repeati
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shared.events.event import Event
@@ -41,7 +42,10 @@ def index(event: Event, notes: Notes, search: Search) -> Indexed:
     known = search.known([ref.id for ref in standing])
     for ref in standing:
         moved = ref.id == note_id and bool(event.data.get("path_changed"))
-        written += _write(ref, known.get(ref.id), notes, search, moved=moved)
+        if moved or (ref.id in known and known[ref.id].path != ref.path):
+            written += sum(_reindex(batch, notes, search) for batch in notes.below(ref.id))
+        # The note itself comes last: its path in the index tells a retry what is left below.
+        written += _fresh([ref], known, notes, search)
     return Indexed(written, removed)
 
 
@@ -54,7 +58,7 @@ def reindex(owner_id: str | None, notes: Notes, search: Search) -> Indexed:
         search: written.
     """
     search.expire(owner_id)
-    written = sum(_fresh(batch, notes, search) for batch in notes.every(owner_id))
+    written = sum(_reindex(batch, notes, search) for batch in notes.every(owner_id))
     return Indexed(written, search.sweep(owner_id))
 
 
@@ -62,21 +66,17 @@ def _remove(event: Event, note_id: str, notes: Notes, search: Search) -> int:
     gone = notes.removed(event.subject)
     if event.data.get("op") == "delete":
         gone.append(Ref(note_id, int(event.data.get("version", 1)), ""))
+    if not gone:
+        return 0
     count = search.remove(gone)
     notes.forget([ref.id for ref in gone])
     return count
 
 
-def _write(ref: Ref, known: Ref | None, notes: Notes, search: Search, *, moved: bool) -> int:
-    """Write what is below a moved note, then the note: its path tells a retry what is left."""
-    written = 0
-    if moved or (known is not None and known.path != ref.path):
-        for batch in notes.below(ref.id):
-            written += _fresh(batch, notes, search)
-    return written + _fresh([ref], notes, search)
+def _reindex(refs: list[Ref], notes: Notes, search: Search) -> int:
+    return _fresh(refs, search.known([ref.id for ref in refs]), notes, search)
 
 
-def _fresh(refs: list[Ref], notes: Notes, search: Search) -> int:
-    known = search.known([ref.id for ref in refs])
+def _fresh(refs: list[Ref], known: Mapping[str, Ref], notes: Notes, search: Search) -> int:
     stale = [r.id for r in refs if r.id not in known or known[r.id].version < r.version]
     return sum(search.put(notes.load(stale[i : i + BATCH])) for i in range(0, len(stale), BATCH))

@@ -44,6 +44,8 @@ class Term:
 
 def fold(text: str) -> str:
     """One form for what readers take for the same: case, accents, full width."""
+    if text.isascii():
+        return text.lower()
     plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
     return unicodedata.normalize("NFKC", plain).casefold()
 
@@ -87,6 +89,5 @@ def terms(query: str, limit: int = 16) -> Sequence[Term]:
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    return re.compile(
-        f"(?P<unspaced>[{_UNSPACED}]+)|(?P<spaced>(?:(?![{_UNSPACED}_])[\\w{_MARKS}])+)"
-    )
+    letters, marks = f"[^\\W_{_UNSPACED}]", f"[{_MARKS}]"
+    return re.compile(f"(?P<unspaced>[{_UNSPACED}]+)|(?P<spaced>(?:{letters}+|{marks}+)+)")
