@@ -21,6 +21,8 @@ PLANTED = {
     "pool": ("workers/pool/planted.py", "import workers.handlers"),
     "adapters": ("workers/sideeffects/planted.py", "import shared.postgres.connect"),
     "psycopg": ("shared/site/planted.py", "import psycopg"),
+    "multiprocess": ("relay/planted_three.py", "import multiprocess"),
+    "prometheus": ("relay/planted_four.py", "import prometheus_client"),
     "cycles": ("shared/events/event.py", "import shared.events.type\nimport shared.events.port"),
 }
 RUN = "from importlinter.cli import lint_imports_command; lint_imports_command()"

@@ -180,7 +180,13 @@ RULES = (
 SLEEP = Rule(
     "no sleeps that hope: wait on a condition with a deadline",
     ("time.sleep", "asyncio.sleep"),
-    ("tests/support/waiting.py", "tests/support/pool_child.py"),  # there: jobs that take long
+    # The last ones are jobs and modules that take long, for others to end.
+    (
+        "tests/support/waiting.py",
+        "tests/support/pool_child.py",
+        "tests/support/app.py",
+        "tests/support/slow_handlers.py",
+    ),
     ("import time\ntime.sleep(1)", "from time import sleep\nsleep(0.1)"),
 )
 

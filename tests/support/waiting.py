@@ -1,4 +1,7 @@
-"""Wait on a condition with a deadline: the only way that a test waits."""
+"""Wait on a condition with a deadline: the way that a test waits.
+
+`pause` is for the few places where time itself is what is tried; it has to say so.
+"""
 
 from __future__ import annotations
 
@@ -29,3 +32,14 @@ def until(predicate: Callable[[], T], timeout: float, what: str) -> T:
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {timeout:g} s for: {what}; last seen: {seen!r}")
         time.sleep(PAUSE)
+
+
+def pause(seconds: float, why: str) -> None:
+    """Let time pass, because its passing is what is tried; never to hope that something is done.
+
+    Args:
+        seconds: how long.
+        why: what the time is for, for readers.
+    """
+    assert why
+    time.sleep(seconds)
