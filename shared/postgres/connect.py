@@ -19,7 +19,8 @@ Connection = psycopg.Connection[tuple[object, ...]]
 class Use(Enum):
     """What a session is for; decides plans, durability and how long a statement may take.
 
-    Values: plan_cache_mode, hash and merge joins, synchronous_commit, statement and lock timeout.
+    Values: plan_cache_mode, plans that read whole tables, synchronous_commit, statement timeout,
+    lock timeout.
     """
 
     HOT = ("force_generic_plan", "off", "off", "30s", "10s")  # claims and finishes

@@ -38,7 +38,8 @@ with lane as materialized (
          || ',"trace":' || coalesce(to_json(j.trace)::text, 'null')
          || ',"args":' || j.args::text || '}' as line
   from taken t
-  cross join lateral (select * from weirkeeper.job where id = t.job_id) j
+  -- The limit keeps this a look-up: without it a plan made while `job` was empty read all of it.
+  cross join lateral (select * from weirkeeper.job where id = t.job_id limit 1) j
   order by t.priority, t.seq
 )
 select array_agg(l.job_id), array_agg(l.kind), array_agg(l.priority), array_agg(l.seq),
