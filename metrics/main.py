@@ -18,8 +18,8 @@ from shared.app import load_app
 from shared.config.budget import METRICS
 from shared.config.settings import Settings
 from shared.errors import WeirkeeperError
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.gauges import areas
+from shared.postgres.connect import Connection
+from shared.postgres.gauges import areas, open_gauges
 from shared.postgres.migrator import migrations
 from shared.postgres.presence import Presence
 from shared.postgres.processes import Registration
@@ -110,7 +110,7 @@ class _Database:
         """The numbers of one area; see metrics.collector.Source."""
         try:
             if self._conn is None or self._conn.closed:
-                self._conn = connect(self._url, f"{self._slot} gauges", Use.READ)
+                self._conn = open_gauges(self._url, self._slot)
                 self._instruments.db_connects_total.inc()
             return self._areas[area](self._conn)
         except WeirkeeperError as error:

@@ -10,12 +10,27 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shared.postgres.connect import Connection
+from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
 from shared.stats import CAP, CAP_ENDED, Reading
 
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+
+
+def open_gauges(url: str, name: str) -> Connection:
+    """Open the session that gauges are read through.
+
+    Args:
+        url: libpq URI.
+        name: of the session.
+
+    Raises:
+        DatabaseUnavailable: try again later.
+    """
+    conn = connect(url, f"{name} gauges", Use.READ)
+    _rows(conn, statement("gauges/session"), {})
+    return conn
 
 
 def areas(known_kinds: Sequence[str]) -> Mapping[str, Callable[[Connection], list[Reading]]]:

@@ -57,6 +57,7 @@ class Caller:
         text = b""
         while b"\r\n\r\n" not in text or not text.rstrip().endswith(b"}"):
             text += self.socket.recv(65536) or pytest.fail(f"closed after {text!r}")
+        self.hang_up()
         head, _, body = text.partition(b"\r\n\r\n")
         return int(head.split()[1]), json.loads(body)
 

@@ -1,0 +1,206 @@
+"""Gauges read from Postgres: right, bounded, and by index on a big table."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from shared.postgres.gauges import areas, open_gauges
+from shared.postgres.statements import statement
+from shared.stats import CAP, CAP_ENDED
+from tests.support.rows import enqueue, finish, record, session
+
+KNOWN = ["corpus.index"]
+
+
+@pytest.fixture
+def conn(database_url):
+    with session(database_url) as made:
+        yield made
+
+
+@pytest.fixture
+def read(database_url):
+    with open_gauges(database_url, "test") as reader:
+
+        def values(area: str) -> dict[tuple[str, ...], float]:
+            return {(r.name, *r.labels): r.value for r in areas(KNOWN)[area](reader)}
+
+        yield values
+
+
+def test_waiting_and_running_jobs_by_queue(read, conn):
+    ids = [enqueue(conn) for _ in range(5)]
+    conn.execute("update weirkeeper.ready set attempt = 1 where job_id = %s", [ids[0]])
+    conn.execute("update weirkeeper.ready set ready_at = now() - interval '90 s' where attempt = 1")
+    conn.execute("select weirkeeper.enqueue('corpus.index', run_at => now() + interval '1 h')")
+    conn.execute("delete from weirkeeper.ready where job_id = %s", [ids[1]])
+    conn.execute(
+        "insert into weirkeeper.running"
+        " (job_id, run, attempt, queue, kind, priority, epoch, token, started_at)"
+        " values (%s, 1, 0, 'index', 'corpus.index', 2, 1, 1, now() - interval '7 s')",
+        [ids[1]],
+    )
+    found = read("queues")
+    assert found["jobs", "index", "pending"] == 4
+    assert found["jobs", "index", "retryable"] == 1
+    assert found["jobs", "index", "running"] == 1
+    assert found["queue_ready_jobs", "index"] == 4
+    assert 90 <= found["queue_oldest_ready_age_seconds", "index"] < 120
+    assert 7 <= found["queue_oldest_running_age_seconds", "index"] < 30
+    assert found["jobs", "webhook", "pending"] == 0
+    assert found["queue_oldest_ready_age_seconds", "webhook"] == 0
+
+
+def test_ended_jobs_are_counted_unless_tried_again(read, conn):
+    ids = [enqueue(conn) for _ in range(4)]
+    for job_id, state in zip(
+        ids, ("discarded", "discarded", "cancelled", "completed"), strict=True
+    ):
+        finish(conn, job_id, state)
+    conn.execute(
+        "insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run)"
+        " values ('index', 'corpus.index', 2, %s, 1, 1)",
+        [ids[0]],
+    )
+    assert read("ended") == {
+        ("jobs", "index", "discarded"): 1,
+        ("jobs", "index", "cancelled"): 1,
+    }
+
+
+def test_the_outbox(read, conn):
+    assert set(read("outbox").values()) == {0}
+    event_id = record(conn)
+    conn.execute("update weirkeeper.event set occurred_at = now() - interval '40 s'")
+    conn.execute(
+        "insert into weirkeeper.event_failure (event_id, poisoned_at) values (%s, now())",
+        [event_id],
+    )
+    found = read("outbox")
+    assert found["outbox_pending_events",] == 1
+    assert 40 <= found["outbox_oldest_pending_age_seconds",] < 60
+    assert found["outbox_poisoned_events",] == 1
+
+
+def test_processes_by_their_newest_life(read, conn):
+    def life(slot: str, phase: str, age: int) -> None:
+        conn.execute(
+            "insert into weirkeeper.process (role, slot, host, boot_id, pid_namespace, pid,"
+            " pid_started, version, phase, connections, beat_at)"
+            " values ('queue', %s, 'h', 'b', 1, 1, 1, '0', %s, 3, now() - %s * interval '1 s')",
+            [slot, phase, age],
+        )
+
+    life("index", "ready", 50)
+    life("index", "ready", 1)
+    life("notify", "ready", 16)
+    life("fetch", "stopped", 500)
+    life("old", "ready", 100_000)
+    life("Bad Name", "draining", 0)
+    found = read("processes")
+    assert {k[1:]: v for k, v in found.items() if k[0] == "processes"} == {
+        ("queue", "ready"): 1,
+        ("queue", "lost"): 1,
+        ("queue", "stopped"): 1,
+        ("queue", "draining"): 1,
+    }
+    ages = {k[1]: v for k, v in found.items() if k[0] == "process_beat_age_seconds"}
+    assert sorted(ages) == ["index", "notify", "other"]
+    assert 1 <= ages["index"] < 10
+
+
+def test_the_server(read, conn, database_url):
+    found = read("server")
+    assert found["db_connection_budget",] > 10
+    assert 0 <= found["notify_queue_usage",] < 1
+    assert found["db_connections", "application", "idle"] >= 1
+    assert found["db_connections", "weirkeeper", "active"] >= 1
+    with session(database_url) as other, other.transaction():
+        other.execute("select pg_current_xact_id()")
+        began = other.execute("select now()").fetchone()[0]
+        while conn.execute("select clock_timestamp() - %s < '50 ms'", [began]).fetchone()[0]:
+            pass
+        assert read("server")["db_oldest_transaction_seconds",] >= 0.05
+
+
+def test_the_last_drain_of_each_slot(read, conn):
+    for epoch, slot, phases in (
+        (1, "index", {"jobs": 9.0}),
+        (2, "index", {"jobs": 1.5, "flush": 0.25, "Bad Phase": 1.0, "text": "x"}),
+        (3, "relay", {"pass": 0.5}),
+    ):
+        conn.execute(
+            "insert into weirkeeper.drain (epoch, role, slot, started_at, phases, jobs)"
+            " values (%s, 'queue', %s, now(), %s, '{}')",
+            [epoch, slot, json.dumps(phases)],
+        )
+    found = read("drains")
+    assert {k[1:]: v for k, v in found.items() if k[0] == "drain_last_phase_seconds"} == {
+        ("index", "jobs"): 1.5,
+        ("index", "flush"): 0.25,
+        ("relay", "pass"): 0.5,
+    }
+    now = conn.execute("select extract(epoch from now())::float8").fetchone()[0]
+    assert abs(found["drain_last_timestamp_seconds", "relay"] - now) < 30
+
+
+def test_jobs_of_unknown_kinds(read, conn):
+    enqueue(conn)
+    assert read("kinds") == {("jobs_of_unknown_kinds",): 0}
+    conn.execute(
+        "insert into weirkeeper.ready (queue, kind, priority, job_id)"
+        " select 'index', 'gone.' || (n % 3), 2, 1000 + n from generate_series(1, 7) n"
+    )
+    assert read("kinds") == {("jobs_of_unknown_kinds",): 7}
+
+
+@pytest.fixture
+def big(conn):
+    """120,000 waiting jobs, 60,000 scheduled, 200,000 in the log, 50,000 events."""
+    conn.execute(
+        "insert into weirkeeper.job (kind, queue, max_attempts, timeout_ms, awaited)"
+        " select 'corpus.index', 'index', 3, 1000, false from generate_series(1, 200000)"
+    )
+    conn.execute(
+        "insert into weirkeeper.ready (queue, kind, priority, job_id)"
+        " select 'index', 'corpus.index', 2, id from weirkeeper.job where id <= 120000"
+    )
+    conn.execute(
+        "insert into weirkeeper.scheduled (job_id, run_at, queue, kind, priority, attempt, run, why)"
+        " select id, now() + interval '1 h', 'index', 'corpus.index', 2, 1, 1, 'retry'"
+        " from weirkeeper.job where id > 120000 and id <= 180000"
+    )
+    conn.execute(
+        "insert into weirkeeper.attempt (job_id, run, attempt, outcome, state)"
+        " select id, 1, 1, s, s from (select id, case when id > 180000 then 'discarded'"
+        " else 'completed' end as s from weirkeeper.job) j"
+    )
+    conn.execute(
+        "insert into weirkeeper.event_pending (event_id)"
+        " select gen_random_uuid() from generate_series(1, 50000)"
+    )
+    conn.execute("vacuum analyze")
+
+
+BIG = ("Seq Scan on job", "Seq Scan on attempt", "Seq Scan on ready", "Seq Scan on scheduled")
+
+
+def test_counts_stop_and_nothing_big_is_read_whole(big, read, database_url):
+    assert read("queues")["queue_ready_jobs", "index"] == CAP
+    assert read("queues")["jobs", "index", "retryable"] == CAP
+    assert read("ended")["jobs", "index", "discarded"] <= CAP_ENDED
+    assert read("outbox")["outbox_pending_events",] == CAP
+    assert read("kinds")["jobs_of_unknown_kinds",] == 0
+    begun = time.monotonic()
+    for area in areas(KNOWN):
+        read(area)
+    assert time.monotonic() - begun < 2, "one round costs less than a statement may"
+    with open_gauges(database_url, "test") as conn:
+        params = {"cap": CAP, "known": KNOWN}
+        for name in ("queues", "ended", "outbox", "strangers"):
+            rows = conn.execute("explain " + statement(f"gauges/{name}"), params).fetchall()
+            plan = "\n".join(line for (line,) in rows)
+            assert not any(scan in plan for scan in BIG), plan
