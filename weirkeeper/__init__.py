@@ -10,7 +10,8 @@ ours, imports nothing but itself.
         conn.execute("insert into orders …")
         weirkeeper.Recorder(conn).record("order.paid", subject="order/17")
         job_id = weirkeeper.Jobs(conn).enqueue("report.daily", {"day": "2026-11-29"})
-    weirkeeper.Waits(url).wait(job_id, 2)                    # a Wait, or its bound passes
+    with weirkeeper.Waits(url, "shop") as waits:
+        waits.wait(job_id, 2)                                # a Wait; its bound may pass first
 """
 
 from __future__ import annotations
