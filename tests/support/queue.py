@@ -39,7 +39,7 @@ class TestQueue:
 
     def start(self, *arguments: str, queue: str = "t", ready: bool = True, **env: str) -> Program:
         """Start a queue process; wait until it says that it is ready."""
-        before = self.ready_epochs()
+        before = self.ready_epochs() if ready else set()
         program = self.programs.start("workers", queue, *arguments, env={**self.env, **env})
         if ready:
             until(

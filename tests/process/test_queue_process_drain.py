@@ -1,0 +1,121 @@
+"""How a queue process stops: SIGTERM at work, during boot, twice, with jobs that do not end."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.support.queue import TestQueue, queue
+from tests.support.waiting import until
+
+__all__ = ["queue"]
+
+
+def _drain(queue: TestQueue) -> dict[str, Any]:
+    with queue.conn.cursor(row_factory=psycopg.rows.dict_row) as cursor:
+        rows = list(cursor.execute("select * from weirkeeper.drain"))
+    assert len(rows) == 1
+    return rows[0]
+
+
+def _process_phase(queue: TestQueue) -> str:
+    row = queue.conn.execute("select phase from weirkeeper.process order by epoch desc").fetchone()
+    assert row is not None
+    return row[0]
+
+
+def test_a_stop_finishes_what_runs_and_begins_nothing_more(queue: TestQueue) -> None:
+    program = queue.start(WEIRKEEPER_CHILDREN="t=1")
+    running = queue.enqueue("sleep", {"seconds": 1.5})
+    queue.begun(running)
+    waiting = [queue.enqueue("ok") for _ in range(20)]
+    assert program.terminate(10) == 0
+    assert queue.final(running)["outcome"] == "completed"
+    assert not any(queue.effects(job) for job in waiting)
+    assert all(queue.where(job) == ["ready"] for job in waiting)
+    assert queue.count("running") == 0
+    row = _drain(queue)
+    assert set(row["phases"]) == {"give_back", "wait", "interrupt", "flush"}
+    assert 0.5 < row["phases"]["wait"] < 3
+    assert (row["jobs"]["finished"], row["jobs"]["interrupted"]) == (1, 0)
+    assert _process_phase(queue) == "stopped"
+
+
+def test_short_jobs_in_the_buffer_are_given_back(queue: TestQueue) -> None:
+    program = queue.start(WEIRKEEPER_CHILDREN="t=2")
+    for _ in range(20):
+        queue.final(queue.enqueue("noop"))  # short jobs are claimed ahead
+    jobs = [queue.enqueue("ok") for _ in range(300)]
+    assert program.terminate(10) == 0
+    assert queue.count("running") == 0
+    states = {job: queue.outcomes(job) for job in jobs}
+    for job, outcomes in states.items():
+        begun = len(queue.effects(job))
+        assert outcomes == ["completed"] * begun
+        assert queue.where(job) == ([] if begun else ["ready"])
+
+
+def test_what_overruns_the_drain_is_in_line_again_with_no_attempt_spent(queue: TestQueue) -> None:
+    program = queue.start(WEIRKEEPER_DRAIN_SECONDS="0.5", WEIRKEEPER_GRACE_SECONDS="0.5")
+    polite = queue.enqueue("sleep", {"seconds": 60})
+    stuck = queue.enqueue("stuck", timeout=60)
+    for job in (polite, stuck):
+        queue.begun(job)
+    begun = time.monotonic()
+    assert program.terminate(10) == 0
+    assert time.monotonic() - begun < 3
+    for job in (polite, stuck):
+        [attempt] = queue.attempts(job)
+        assert (attempt["outcome"], attempt["state"], attempt["attempt"]) == (
+            "interrupted",
+            "pending",
+            0,
+        )
+        assert queue.where(job) == ["ready"]
+    assert _drain(queue)["jobs"]["interrupted"] == 2
+
+
+def test_a_second_sigterm_shortens_the_wait(queue: TestQueue) -> None:
+    program = queue.start(WEIRKEEPER_GRACE_SECONDS="0.5")
+    job = queue.enqueue("sleep", {"seconds": 60})
+    queue.begun(job)
+    program.send(signal.SIGTERM)
+    until(lambda: _process_phase(queue) == "draining", 5, "it drains")
+    begun = time.monotonic()
+    assert program.terminate(10) == 0
+    assert time.monotonic() - begun < 3
+    assert queue.where(job) == ["ready"]
+
+
+@pytest.mark.parametrize("step", range(12))
+def test_a_stop_during_the_start_ends_within_5_seconds(queue: TestQueue, step: int) -> None:
+    program = queue.start(ready=False)
+    time.sleep(step * 0.12)  # the moment itself is what is tried
+    begun = time.monotonic()
+    code = program.terminate(10)
+    assert time.monotonic() - begun < 5
+    assert code in (0, -signal.SIGTERM)  # before the handler is in place, or after
+    assert not queue.programs.living()
+    assert queue.count("running") == 0
+
+
+def test_a_stop_while_handlers_are_being_imported(queue: TestQueue) -> None:
+    program = queue.start(ready=False, WEIRKEEPER_APP="tests.support.slow_app:app")
+    until(lambda: "importing" in program.text(), 20, "the fork server imports handlers")
+    begun = time.monotonic()
+    assert program.terminate(10) == 0
+    assert time.monotonic() - begun < 5
+    assert not queue.programs.living()
+
+
+def test_a_stop_while_the_database_is_away(queue: TestQueue) -> None:
+    url = "postgresql://nobody@127.0.0.1:1/none"
+    program = queue.start(ready=False, DATABASE_URL=url)
+    until(lambda: "waiting for the database" in program.text(), 20, "it waits")
+    begun = time.monotonic()
+    assert program.terminate(10) == 0
+    assert time.monotonic() - begun < 2

@@ -1,0 +1,159 @@
+"""A queue process and a Postgres that is away, slow, locked, restarted or frozen."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.support.cluster import ThrowawayCluster
+from tests.support.databases import Databases
+from tests.support.processes import Programs
+from tests.support.queue import TestQueue, alive, children_of
+from tests.support.waiting import until
+from workers.pool.tree import descendants
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ThrowawayCluster]:
+    """A server of this module's own, to be ill-treated."""
+    made = ThrowawayCluster()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def queue(cluster: ThrowawayCluster, short_tmp: Path) -> Iterator[TestQueue]:
+    databases = Databases(cluster.url)
+    url = databases.create()
+    programs = Programs(short_tmp, url)
+    made = TestQueue(programs, url)
+    yield made
+    programs.close()
+    made.conn.close()
+    databases.drop(url)
+    databases.close()
+
+
+@contextmanager
+def frozen(cluster: ThrowawayCluster) -> Iterator[None]:
+    """Every process of the server stands still."""
+    pids = [cluster.process.pid, *descendants(cluster.process.pid)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            if alive(pid):
+                os.kill(pid, signal.SIGCONT)
+
+
+def _sessions(queue: TestQueue, what: str) -> list[int]:
+    rows = queue.conn.execute(
+        "select pid from pg_stat_activity where application_name like %s"
+        " and datname = current_database() and application_name <> 'weirkeeper test'",
+        (f"weirkeeper {what}",),
+    )
+    return [row[0] for row in rows]
+
+
+def test_sessions_that_are_ended_again_and_again_lose_and_double_nothing(queue: TestQueue) -> None:
+    queue.start()
+    jobs = [queue.enqueue("ok") for _ in range(150)]
+    for _ in range(12):
+        queue.conn.execute(
+            "select pg_terminate_backend(p) from unnest(%s::int[]) p", (_sessions(queue, "t %"),)
+        )
+        time.sleep(0.15)  # the time in between is what is tried
+    assert {queue.final(job, 40)["outcome"] for job in jobs} == {"completed"}
+    assert all(len(queue.effects(job)) == 1 for job in jobs)
+    assert queue.count("running") == 0
+
+
+def test_a_crash_of_the_server_loses_nothing(queue: TestQueue, cluster: ThrowawayCluster) -> None:
+    queue.start()
+    jobs = [queue.enqueue("sleep", {"seconds": 0.05}) for _ in range(60)]
+    queue.begun(jobs[10])
+    os.kill(_sessions(queue, "t work")[0], signal.SIGKILL)
+    queue.conn.close()
+    queue.conn = _connected_again(queue)
+    until(lambda: all(queue.final(job, 30) for job in jobs), 1, "all are final")
+    assert {queue.final(job)["state"] for job in jobs} == {"completed"}
+    assert all(queue.effects(job, "end") for job in jobs)
+
+
+def _connected_again(queue: TestQueue) -> psycopg.Connection[tuple[object, ...]]:
+    def attempt() -> psycopg.Connection[tuple[object, ...]] | None:
+        try:
+            return psycopg.connect(queue.url, autocommit=True)
+        except psycopg.OperationalError:
+            return None
+
+    return until(attempt, 20, "the server accepts connections")
+
+
+def test_ends_are_kept_while_their_rows_are_locked(queue: TestQueue) -> None:
+    queue.start()
+    jobs = [queue.enqueue("sleep", {"seconds": 0.4}) for _ in range(4)]
+    for job in jobs:
+        queue.begun(job)
+    with psycopg.connect(queue.url) as other:
+        other.execute("lock weirkeeper.running in access exclusive mode")
+        until(lambda: all(queue.effects(j, "end") for j in jobs), 5, "the handlers have returned")
+        time.sleep(1.5)
+        assert not any(queue.attempts(job) for job in jobs)
+    assert {queue.final(job)["outcome"] for job in jobs} == {"completed"}
+    assert all(len(queue.effects(job)) == 1 for job in jobs)
+
+
+def test_a_timeout_is_kept_while_the_table_is_locked(queue: TestQueue) -> None:
+    program = queue.start(WEIRKEEPER_GRACE_SECONDS="0.2")
+    job = queue.enqueue("stuck", timeout=1)
+    pid = queue.begun(job)["pid"]
+    with psycopg.connect(queue.url) as other:
+        other.execute("lock weirkeeper.running in access exclusive mode")
+        until(lambda: not alive(pid), 2, "the child is killed on time")
+        until(lambda: len(children_of(program)) == 4, 2, "its slot is refilled")
+    assert queue.final(job)["outcome"] == "timeout"
+
+
+def test_a_timeout_is_kept_while_the_server_stands_still(
+    queue: TestQueue, cluster: ThrowawayCluster
+) -> None:
+    queue.start(WEIRKEEPER_GRACE_SECONDS="0.2")
+    job = queue.enqueue("stuck", timeout=1)
+    pid = queue.begun(job)["pid"]
+    with frozen(cluster):
+        until(lambda: not alive(pid), 2, "the child is killed on time")
+    assert queue.final(job)["outcome"] == "timeout"
+
+
+def test_a_process_whose_beat_is_not_heard_ends_its_children_and_itself(
+    queue: TestQueue, cluster: ThrowawayCluster
+) -> None:
+    program = queue.start()
+    job = queue.enqueue("sleep", {"seconds": 60})
+    pid = queue.begun(job)["pid"]
+    with frozen(cluster):
+        until(lambda: not alive(pid), 12, "its children are gone before the lease ends")
+        assert program.wait(5) == 1
+    queue.start(WEIRKEEPER_DRAIN_SECONDS="0")
+    queue.begun(job, times=2)
+
+
+def test_a_server_that_comes_later_is_waited_for(
+    queue: TestQueue, cluster: ThrowawayCluster
+) -> None:
+    job = queue.enqueue("ok")
+    with frozen(cluster):
+        program = queue.start(ready=False)
+        until(lambda: "waiting for the database" in program.text(), 20, "it waits")
+        assert program.running()
+    assert queue.final(job, 20)["outcome"] == "completed"
