@@ -17,8 +17,8 @@ from pathlib import Path
 from prometheus_client.metrics_core import Metric
 from prometheus_client.utils import floatToGoString
 
-from metrics.slotfile import Damaged, Entry, entries
 from shared.clock import SYSTEM
+from shared.telemetry.slotfile import Damaged, Entry, entries
 from shared.telemetry.slots import is_live
 
 KINDS = ("counter", "histogram", "gauge")

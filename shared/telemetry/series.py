@@ -17,12 +17,13 @@ import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
 from prometheus_client.utils import floatToGoString
+
+from shared.telemetry.slotfile import Damaged, entries
 
 log = logging.getLogger(__name__)
 
@@ -68,18 +69,22 @@ class SlotFiles:
 
 def _opened(path: Path, size: int) -> MmapedDict | None:
     """Open a file with its space reserved; one that is damaged begins anew."""
-    for _ in range(2):
-        try:
-            _reserve(path, size)
-            return MmapedDict(str(path))
-        except OSError as error:
-            log.warning("metrics are kept in memory alone: %s: %s", path, error)
-            return None
-        except Exception as error:  # noqa: BLE001  (whatever noise in the file makes of its reader)
-            log.warning("metrics file %s is damaged and begins anew: %r", path, error)
-            with suppress(OSError):
-                path.unlink()
-    return None
+    try:
+        _remove_damaged(path)
+        _reserve(path, size)
+        return MmapedDict(str(path))
+    except OSError as error:
+        log.warning("metrics are kept in memory alone: %s: %s", path, error)
+        return None
+
+
+def _remove_damaged(path: Path) -> None:
+    try:
+        if path.exists() and path.stat().st_size > 0:
+            entries(path)
+    except Damaged as error:
+        log.warning("metrics file %s is damaged and begins anew: %s", path, error)
+        path.unlink()
 
 
 def _reserve(path: Path, size: int) -> None:

@@ -1,5 +1,7 @@
 """Reading one file of one slot, believing nothing: a damaged file is an error, never a loop.
 
+Used by the metrics program, and by a writer before it goes on where its slot's last life ended.
+
 The layout is prometheus_client's (its own reader trusts lengths that a damaged file can make
 negative): 4 bytes used, 4 of padding; then entries of length, key as JSON padded to 8 bytes,
 value and timestamp as doubles. Writers append the entry before they raise `used`, and a read goes
