@@ -40,8 +40,15 @@ def newest(flow, slot):
     return flow.one("select max(epoch) from weirkeeper.process where slot = %s", slot)
 
 
+def keep_busy(flow):
+    """On a machine so fast that the import is almost over, change every note once more."""
+    if flow.open_jobs() < 400:
+        flow.conn.execute("update site.note set excerpt = excerpt || '.'")
+
+
 def kill(flow, slot):
     """SIGKILL a program; wait until another life of it is ready and nothing of it is left."""
+    keep_busy(flow)
     pid, epoch = flow.pid(slot), newest(flow, slot)
     left = lives([pid, *below(pid)])
     os.kill(pid, signal.SIGKILL)
@@ -51,6 +58,7 @@ def kill(flow, slot):
 
 def kill_below(flow, slot, pid):
     """SIGKILL something that a queue process started; wait until as much runs again."""
+    keep_busy(flow)
     parent = flow.pid(slot)
     before, left = len(below(parent)), lives([pid, *below(pid)])
     os.kill(pid, signal.SIGKILL)
