@@ -1,0 +1,139 @@
+"""Which processes should run, which do, and in what state: what `weirkeeper status` tells.
+
+Expected: one process for each queue, a relay, a listener, a metrics program, each under its usual
+slot. Found: the newest life of each slot in the process table. On this host a process that is gone
+is known at once; elsewhere when its beat has been missing for three beats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from shared.app import load_app
+from shared.config.settings import Settings
+from shared.errors import WeirkeeperError
+from shared.postgres.connect import Use, connect
+from shared.postgres.processes import BEAT, processes
+from shared.services.process import ProcessIdentity, is_alive
+
+FRESH = 3 * BEAT  # seconds since the last beat
+SINGLE = ("relay", "listener", "metrics")
+NO_SERVER = (
+    "no server runs here: expected one in {home}, or DATABASE_URL; start one with "
+    "`weirkeeper server`, or name its WEIRKEEPER_HOME"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One slot. `phase`: starting, ready, draining, stopped; gone: no beat; missing: never ran."""
+
+    role: str
+    slot: str
+    phase: str
+    expected: bool
+    pid: int | None = None
+    host: str | None = None
+    beat_age: float | None = None
+    address: str | None = None
+    children: int | None = None
+    version: str | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether it works."""
+        return self.phase == "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a deployment stands. `problem`: why nothing could be read, or ""."""
+
+    processes: Sequence[Process] = ()
+    problem: str = ""
+
+    @property
+    def ready(self) -> bool:
+        """Whether every expected process is ready."""
+        return not self.problem and all(p.ready for p in self.processes if p.expected)
+
+    def told(self) -> str:
+        """One sentence for people."""
+        if self.problem:
+            return self.problem
+        late = [f"{p.slot} ({p.phase})" for p in self.processes if p.expected and not p.ready]
+        expected = sum(p.expected for p in self.processes)
+        if not late:
+            return f"all {expected} processes are ready"
+        return f"{expected - len(late)} of {expected} processes are ready; not: {', '.join(late)}"
+
+    def plain(self) -> dict[str, Any]:
+        """For programs."""
+        rows = [{**asdict(p), "ready": p.ready} for p in self.processes]
+        return {"ready": self.ready, "told": self.told(), "processes": rows}
+
+
+def look() -> Report:
+    """Read settings and process table anew; a database that is away is a report, not an error.
+
+    Raises:
+        ConfigurationError: settings that cannot work.
+    """
+    settings = Settings.load()
+    if not settings.direct_url:
+        return Report(problem=NO_SERVER.format(home=settings.home))
+    queues = settings.tuned(load_app(settings.app).all_queues)
+    try:
+        with connect(settings.direct_url, "status", Use.READ) as conn:
+            rows = processes(conn)
+    except WeirkeeperError as error:
+        return Report(problem=f"the database does not answer: {str(error).splitlines()[0]}")
+    return report(expected_slots(queues), rows)
+
+
+def expected_slots(queues: Iterable[str]) -> list[tuple[str, str]]:
+    """(role, slot) of each process of a deployment, in the order of the walk."""
+    rows = [("queue", name.replace("_", "-")) for name in queues]
+    return [(SINGLE[0], SINGLE[0]), *rows, *((role, role) for role in SINGLE[1:])]
+
+
+def report(expected: Sequence[tuple[str, str]], rows: Iterable[Mapping[str, Any]]) -> Report:
+    """Judge process rows.
+
+    Args:
+        expected: (role, slot) of each that should run.
+        rows: of the process table, newest life of a slot first.
+    """
+    newest: dict[tuple[str, str], Process] = {}
+    for row in rows:
+        key = (row["role"], row["slot"])
+        if key not in newest:
+            newest[key] = _judged(row, expected=key in expected)
+    missing = {key: Process(*key, phase="missing", expected=True) for key in expected}
+    others = [p for p in newest.values() if not p.expected and p.phase not in ("gone", "stopped")]
+    return Report([*({**missing, **newest}[key] for key in expected), *others])
+
+
+def _judged(row: Mapping[str, Any], *, expected: bool) -> Process:
+    phase = row["phase"]
+    if phase != "stopped" and (row["beat_age"] > FRESH or not is_alive(_identity(row))):
+        phase = "gone"
+    return Process(
+        role=row["role"],
+        slot=row["slot"],
+        phase=phase,
+        expected=expected,
+        pid=row["pid"],
+        host=row["host"],
+        beat_age=round(row["beat_age"], 3),
+        address=row["address"],
+        children=row["children"],
+        version=row["version"],
+    )
+
+
+def _identity(row: Mapping[str, Any]) -> ProcessIdentity:
+    fields = ("host", "boot_id", "pid_namespace", "pid", "pid_started")
+    return ProcessIdentity(**{name: row[name] for name in fields})
