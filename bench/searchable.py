@@ -25,6 +25,8 @@ from shared.postgres.waits import PostgresWaits
 from shared.site.folder import read_folder
 from shared.site.imports import import_items
 from shared.site.receipts import SUBSCRIPTION
+from shared.site.search import Hit
+from tests.support.waiting import pause
 
 TARGET = 50.0  # ms, p99 of a single note
 PAUSE = 0.1  # seconds in which everything falls asleep again
@@ -57,7 +59,7 @@ class Site:
         assert [h.note_id for h in self.find(word)] == [written.id], f"{word} is not found"
         return taken
 
-    def find(self, query: str) -> Sequence[object]:
+    def find(self, query: str) -> Sequence[Hit]:
         """Hits of a query."""
         return self.search.search(query, owner_id="bench", limit=100).hits
 
@@ -121,13 +123,13 @@ def main(argv: Sequence[str]) -> int:
 def _singles(site: Site, count: int) -> list[float]:
     taken = []
     for n in range(count):
-        time.sleep(PAUSE)
+        pause(PAUSE, "everything falls asleep again")
         taken.append(site.single(n))
     return taken
 
 
 def _sizes(sizes: list[int]) -> tuple[float, float, float]:
-    return tuple(float(v) for v in (quantile(sizes, 0.5), quantile(sizes, 0.99), max(sizes)))
+    return float(quantile(sizes, 0.5)), float(quantile(sizes, 0.99)), float(max(sizes))
 
 
 def _write(folder: Path, count: int) -> None:

@@ -20,8 +20,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shared.postgres.waits import PostgresWaits as Waits
-
     from shared.app import App as App
     from shared.backoff import Backoff as Backoff
     from shared.config.queues import Queue as Queue
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from shared.jobs.port import Wait as Wait
     from shared.postgres.jobs import PostgresJobs as Jobs
     from shared.postgres.recorder import PostgresRecorder as Recorder
+    from shared.postgres.waits import PostgresWaits as Waits
 
 # Public name → where it lives.
 _HOMES = {

@@ -54,7 +54,9 @@ class ChildSession:
         """
         with self.connection() as conn, translated():
             row = conn.execute(statement("events/load"), {"event_id": event_id}).fetchone()
-        return None if row is None else Event(*cast("tuple[str, str, str, str, dict[str, Any], str]", row))
+        if row is None:
+            return None
+        return Event(*cast("tuple[str, str, str, str, dict[str, Any], str]", row))
 
     def _clean(self) -> None:
         """Leave nothing of one job to the next."""

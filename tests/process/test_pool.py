@@ -175,9 +175,11 @@ def test_children_inherit_no_socket_but_their_own(bench: PoolBench) -> None:
 
 
 def test_children_that_refuse_refuse_the_pool(short_tmp: Path) -> None:
-    with pool_bench(short_tmp, target=pool_child.refuse) as bench:
-        with pytest.raises(ConfigurationError, match="module nowhere"):
-            bench.turn_until(lambda: False, 10, "a refusal")
+    with (
+        pool_bench(short_tmp, target=pool_child.refuse) as bench,
+        pytest.raises(ConfigurationError, match="module nowhere"),
+    ):
+        bench.turn_until(lambda: False, 10, "a refusal")
 
 
 def test_a_child_that_never_says_hello_is_killed(

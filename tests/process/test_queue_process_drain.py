@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from tests.support.queue import TestQueue, queue
-from tests.support.waiting import until
+from tests.support.waiting import pause, until
 
 __all__ = ["queue"]
 
@@ -94,7 +94,7 @@ def test_a_second_sigterm_shortens_the_wait(queue: TestQueue) -> None:
 @pytest.mark.parametrize("step", range(12))
 def test_a_stop_during_the_start_ends_within_5_seconds(queue: TestQueue, step: int) -> None:
     program = queue.start(ready=False)
-    time.sleep(step * 0.12)  # the moment itself is what is tried
+    pause(step * 0.12, "the moment itself is what is tried")
     begun = time.monotonic()
     code = program.terminate(10)
     assert time.monotonic() - begun < 5

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from tests.support.cluster import ThrowawayCluster
 from tests.support.databases import Databases
 from tests.support.processes import Programs
 from tests.support.queue import TestQueue, alive, children_of
-from tests.support.waiting import until
+from tests.support.waiting import pause, until
 from workers.pool.tree import descendants
 
 
@@ -71,7 +70,7 @@ def test_sessions_that_are_ended_again_and_again_lose_and_double_nothing(queue: 
         queue.conn.execute(
             "select pg_terminate_backend(p) from unnest(%s::int[]) p", (_sessions(queue, "t %"),)
         )
-        time.sleep(0.15)  # the time in between is what is tried
+        pause(0.15, "sessions come back between two cuts")
     assert {queue.final(job, 40)["outcome"] for job in jobs} == {"completed"}
     assert all(len(queue.effects(job)) == 1 for job in jobs)
     assert queue.count("running") == 0
@@ -107,7 +106,7 @@ def test_ends_are_kept_while_their_rows_are_locked(queue: TestQueue) -> None:
     with psycopg.connect(queue.url) as other:
         other.execute("lock weirkeeper.running in access exclusive mode")
         until(lambda: all(queue.effects(j, "end") for j in jobs), 5, "the handlers have returned")
-        time.sleep(1.5)
+        pause(1.5, "while the table is locked nothing may be written")
         assert not any(queue.attempts(job) for job in jobs)
     assert {queue.final(job)["outcome"] for job in jobs} == {"completed"}
     assert all(len(queue.effects(job)) == 1 for job in jobs)
