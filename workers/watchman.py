@@ -1,8 +1,8 @@
 """Watches that the loops turn and the beat is heard: what hangs takes its process with it.
 
-The supervisor starts it again. A thread of its own. Before this: the loops tell it each turn. A pool's loop that hangs while it
-starts a child is freed by killing the fork server; a loop that stays stuck ends the process, at
-once and not in order, because order is what is missing.
+The supervisor starts it again. A thread of its own. Before this: the loops tell it each turn. A
+pool's loop that hangs while it starts a child is freed by killing the fork server; a loop that
+stays stuck ends the process, at once and not in order, because order is what is missing.
 """
 
 from __future__ import annotations

@@ -106,10 +106,19 @@ def test_ends_are_kept_while_their_rows_are_locked(queue: TestQueue) -> None:
     with psycopg.connect(queue.url) as other:
         other.execute("lock weirkeeper.running in access exclusive mode")
         until(lambda: all(queue.effects(j, "end") for j in jobs), 5, "the handlers have returned")
-        pause(1.5, "while the table is locked nothing may be written")
+        until(lambda: _waits_for_lock(queue), 5, "the ends wait for the lock")
         assert not any(queue.attempts(job) for job in jobs)
     assert {queue.final(job)["outcome"] for job in jobs} == {"completed"}
     assert all(len(queue.effects(job)) == 1 for job in jobs)
+
+
+def _waits_for_lock(queue: TestQueue) -> bool:
+    row = queue.conn.execute(
+        "select 1 from pg_stat_activity where application_name = 'weirkeeper t work'"
+        " and datname = current_database() and wait_event_type = 'Lock'"
+        " and clock_timestamp() - query_start > interval '1 s'"
+    ).fetchone()
+    return row is not None
 
 
 def test_a_timeout_is_kept_while_the_table_is_locked(queue: TestQueue) -> None:

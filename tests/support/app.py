@@ -14,13 +14,13 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from shared.backoff import Backoff
 from shared.events.event import Event
 from shared.jobs.context import Context
-from weirkeeper import App, EventType, Kind, Queue, Subscription
-from weirkeeper import Completed, Discard, Retry, Snooze
-from shared.backoff import Backoff
+from weirkeeper import App, Completed, Discard, EventType, Kind, Queue, Retry, Snooze, Subscription
 
 EFFECTS = "TEST_EFFECTS"
 SOON = Backoff(base=0.05, factor=1.0)
@@ -113,11 +113,8 @@ def query(ctx: Context, args: dict[str, Any]) -> Completed:
             conn.execute("begin")
         with ctx.connection() as conn:
             row = conn.execute("select pg_backend_pid()").fetchone()
-        sockets = sum(
-            os.readlink(f"/proc/self/fd/{fd}").startswith("socket:")
-            for fd in os.listdir("/proc/self/fd")
-            if os.path.lexists(f"/proc/self/fd/{fd}")
-        )
+        entries = [entry for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
+        sockets = sum(str(entry.readlink()).startswith("socket:") for entry in entries)
         return Completed({"backend": row[0] if row else None, "sockets": sockets})
 
 

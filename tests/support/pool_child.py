@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -67,9 +68,9 @@ def swallow(args: dict[str, Any]) -> str:
     return ""
 
 
-def _link(fd: str) -> str:
+def _link(entry: Path) -> str:
     try:
-        return os.readlink(f"/proc/self/fd/{fd}")
+        return str(entry.readlink())
     except FileNotFoundError:  # that of the listing itself
         return ""
 
@@ -86,5 +87,5 @@ ACTIONS = {
     "swallow": swallow,
     "close": lambda _: (os.closerange(3, 60), time.sleep(600)),
     "modules": lambda _: sorted(sys.modules),
-    "fds": lambda _: [link for fd in os.listdir("/proc/self/fd") if (link := _link(fd))],
+    "fds": lambda _: [_link(entry) for entry in Path("/proc/self/fd").iterdir()],
 }
