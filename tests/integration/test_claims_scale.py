@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 
 import psycopg
@@ -30,13 +29,13 @@ def add(conn, count):
 
 
 def claim_time(claims):
-    """Median seconds of some full claims."""
+    """Seconds of the fastest of some full claims: other programs only ever slow them."""
     taken = []
     for _ in range(CLAIMS):
         began = time.perf_counter()
         assert len(claims.claim([KIND], 100)) == 100
         taken.append(time.perf_counter() - began)
-    return statistics.median(taken)
+    return min(taken)
 
 
 def test_the_plan_made_on_an_empty_queue_is_right_for_a_full_one(conn, database_url):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 
 import psycopg
@@ -25,13 +24,13 @@ def desk(database_url, tmp_path):
 
 
 def pass_time(outbox: PostgresOutbox) -> float:
-    """Median seconds of some full passes."""
+    """Seconds of the fastest of some full passes: other programs only ever slow them."""
     taken = []
     for _ in range(PASSES):
         began = time.perf_counter()
         assert outbox.next_pass().full
         taken.append(time.perf_counter() - began)
-    return statistics.median(taken)
+    return min(taken)
 
 
 def scans(node: dict[str, object]) -> list[dict[str, object]]:
@@ -93,12 +92,12 @@ def test_dead_rows_under_a_held_snapshot_do_not_slow_an_idle_look(desk):
             outbox.next_pass()
             return time.perf_counter() - began
 
-        with_floor = statistics.median(look(desk.outbox) for _ in range(9))
+        with_floor = min(look(desk.outbox) for _ in range(9))
         reset = []
         for _ in range(9):
             desk.outbox._floors.reset()
             reset.append(look(desk.outbox))
-        without = statistics.median(reset)
+        without = min(reset)
     assert with_floor < without / 2, f"{with_floor * 1000:.2f} against {without * 1000:.2f} ms"
 
 

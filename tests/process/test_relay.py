@@ -14,6 +14,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from shared.postgres.migrator import migrate
+from tests.support.cluster import free_port
 from tests.support.waiting import until
 
 RECORD = "select weirkeeper.record_event('corpus.note.changed', subject => %s)::text as id"
@@ -176,6 +177,20 @@ def test_it_waits_for_a_schema_and_says_so_once(programs, empty_database_url):
     said = [record["message"] for record in program.records()]
     assert len(said) == len(set(said))
     assert program.terminate() == 0
+
+
+def test_a_stop_ends_the_wait_for_a_database_that_is_away(programs):
+    away = f"postgresql://nobody@127.0.0.1:{free_port()}/nothing"
+    program = programs.start("relay", env={"DATABASE_URL": away})
+    until(lambda: "waiting for the database" in program.text(), 10, "it waits")
+    assert program.terminate(5) == 0
+
+
+def test_a_slot_belongs_to_one_relay(programs, conn):
+    started(programs, conn)
+    second = programs.start("relay")
+    assert second.wait(20) == 78
+    assert "--slot: expected a slot that no live process" in second.text()
 
 
 def test_a_life_that_was_declared_dead_ends_and_another_begins(programs, conn):
