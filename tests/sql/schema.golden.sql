@@ -17,7 +17,7 @@ table site.document  -- The search index: what a search finds of a note, or a to
   archived boolean not null default false
   words tsvector not null default ''::tsvector
   constraint document_pkey PRIMARY KEY (note_id)
-  CREATE INDEX document_words ON site.document USING gin (words) WITH (fastupdate=off)
+  CREATE INDEX document_words ON site.document USING gin (words) WITH (fastupdate='on', gin_pending_list_limit='1024')
 
 table site.note  -- Notes. Emits corpus.note.changed by trigger (insert, delete, update of a watched column).
   id bigint not null identity always
