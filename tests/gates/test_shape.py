@@ -21,6 +21,7 @@ LONGEST_FILE = 400
 LONGEST_FUNCTION = 60
 WORDY = (".py", ".sql", ".md", ".toml", ".conf", ".yml", ".yaml", ".json", ".txt", ".sh", "")
 # Written in pieces, so that this file does not find itself.
+VAGUE = ("util", "helper", "common", "manager", "misc", "data", "info", "stuff")
 MARKS = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK")) + r")\b")
 PLACES = re.compile(
     "|".join(
@@ -88,6 +89,23 @@ def _is_dots(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is ...
 
 
+def vague_names(source: Source) -> Iterator[str]:
+    """Complain about names that say nothing."""
+    stem = source.path.rpartition("/")[2].removesuffix(".py").strip("_")
+    if stem in VAGUE or stem.removesuffix("s") in VAGUE:
+        yield f"{source.path}: a name that says nothing"
+    for node in source.walk(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef):
+        name = node.name.strip("_")
+        if name.startswith("do_") or name.lower().endswith(("manager", "helper", "utils")):
+            yield f"{source.path}:{node.lineno}: {node.name}: a name that says nothing"
+
+
+def undocumented(source: Source) -> Iterator[str]:
+    """Complain about a module that does not say what it is."""
+    if not ast.get_docstring(source.tree):
+        yield f"{source.path}: expected a docstring"
+
+
 def words(path: str, text: str) -> Iterator[str]:
     """Complain about left-over marks, and places and names of one workplace."""
     for number, line in enumerate(text.splitlines(), 1):
@@ -106,6 +124,14 @@ def test_sql_files_are_short():
 
 def test_nothing_is_a_stub():
     assert complaints(stubs, product()) == []
+
+
+def test_names_say_something():
+    assert complaints(vague_names, everything()) == []
+
+
+def test_every_module_says_what_it_is():
+    assert complaints(undocumented, product()) == []
 
 
 def test_no_marks_and_no_places():
@@ -129,6 +155,16 @@ def test_planted_stubs_are_seen():
     port = "from typing import Protocol\nclass P(Protocol):\n    def f(self):\n        ..."
     assert not red(stubs, port)
     assert not list(stubs(planted("def f():\n    '''On purpose nothing.'''")))
+
+
+def test_planted_names_are_seen():
+    assert red(vague_names, "x = 1", "shared/utils.py")
+    assert red(vague_names, "x = 1", "shared/postgres/_helper.py")
+    assert red(vague_names, "class JobManager:\n    x = 1")
+    assert red(vague_names, "def do_it():\n    return 1")
+    assert not red(vague_names, "def done(): ...", "shared/database.py")
+    assert red(undocumented, "x = 1")
+    assert not red(undocumented, '"A thing."')
 
 
 def test_planted_words_are_seen():

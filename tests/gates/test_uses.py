@@ -122,6 +122,12 @@ RULES = (
         ("import psycopg", "def f():\n    from psycopg.rows import dict_row"),
     ),
     Rule(
+        "transactions are begun by the adapters",
+        ("*.transaction", "*.commit", "*.rollback"),
+        ("shared/postgres/",),
+        ("with conn.transaction():\n    write()", "def f(self):\n    self.conn.commit()"),
+    ),
+    Rule(
         "the outside is reached by workers/sideeffects alone",
         (
             "httpx",
