@@ -34,8 +34,7 @@ def test_whatever_the_text_its_words_find_it(text):
     for term in terms(text):
         assert all(any(k.startswith(lexeme) for k in kept) for lexeme in term.lexemes)
         assert all(
-            lexeme and not set(lexeme) & set("'\\&|!():*<> \n\t\0")
-            for lexeme in term.lexemes
+            lexeme and not set(lexeme) & set("'\\&|!():*<> \n\t\0") for lexeme in term.lexemes
         )
 
 
