@@ -1,0 +1,129 @@
+"""Events a second of one relay: its whole loop against its own SQL driven by pgbench.
+
+Both empty a line of their own, one subscriber each, 200 events a pass, durable commits.
+The loop is the relay's turn as the program runs it: pass, announcement, counting. pgbench runs the
+text of the same statement, prepared, in a session with the same settings; what it does faster is
+what Python and the announcements cost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.support.figures import interleaved, median
+from bench.support.report import Result, finish
+from bench.support.stack import database
+from relay.relay_pass import RelayPass
+from relay.tally import Tally
+from shared.events.outbox import BATCH
+from shared.postgres.connect import Connection, connect
+from shared.postgres.relay import PostgresOutbox
+from shared.postgres.statements import statement
+from shared.telemetry.instruments import open_instruments
+from weirkeeper.server import binaries
+from weirkeeper.server.account import Account
+
+TARGET = 0.7
+GOAL = 20_000  # events/s of one process, printed beside it
+RECORD = (
+    "insert into weirkeeper.event (type, subject)"
+    " select 'corpus.note.changed', 'wiki://' || i from generate_series(1, %s) i"
+)
+VALUES = {
+    "after": ":after",
+    "upto": str(2**63 - 1),
+    "size": str(BATCH),
+    "retry": "null",
+    "look": "false",
+}
+
+
+class Line:
+    """A line of events, and the two that empty it."""
+
+    def __init__(self, url: str, home: Path, events: int) -> None:
+        self._url = url
+        self._events = events
+        self._conn: Connection = connect(url, "bench")
+        self._instruments = open_instruments(home, "relay")
+        self._relay = RelayPass(PostgresOutbox(connect(url, "relay")), Tally(self._instruments))
+        self._script = home / "pass.sql"
+        self._script.write_text(_script(), "utf-8")
+        self._pgbench = str(binaries.find("", Account.choose("nobody")) / "pgbench")
+
+    def loop(self) -> float:
+        """Events a second of the relay's own loop."""
+        self._fill()
+        started = time.perf_counter()
+        for _ in range(self._events // BATCH):
+            assert self._relay.turn().full
+        return self._events / (time.perf_counter() - started)
+
+    def bare(self) -> float:
+        """Events a second of the same statement under pgbench."""
+        self._fill()
+        command = [self._pgbench, "-n", "-M", "prepared", "-D", "after=0", "-f", str(self._script)]
+        passes = ["-t", str(self._events // BATCH), self._url]
+        environment = {**os.environ, "PGOPTIONS": _options()}
+        ran = subprocess.run(
+            [*command, *passes],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=300,
+        )
+        found = re.search(r"tps = ([\d.]+)", ran.stdout)
+        assert found is not None, ran.stdout
+        return float(found[1]) * BATCH
+
+    def _fill(self) -> None:
+        left = self._conn.execute("select count(*) from weirkeeper.event_pending").fetchone()
+        assert left == (0,), "the round before left events behind"
+        self._conn.execute(RECORD, [self._events])
+        self._conn.execute("checkpoint")
+
+
+def _script() -> str:
+    text = "\n".join(
+        line for line in statement("relay/fan_out").splitlines() if not line.startswith("--")
+    )
+    text = re.sub(r"^\s*--.*\n", "", text, flags=re.MULTILINE)
+    for name, value in VALUES.items():
+        text = text.replace(f"%({name})s", value)
+    return f"{text}\n\\gset\n\\set after :last_claimed\n"
+
+
+def _options() -> str:
+    """The relay session's settings, as a client may send them at its start."""
+    found = re.findall(r"set_config\('(\w+)', '(\w+)', false\)", statement("relay/session"))
+    return " ".join(f"-c {name}={value}" for name, value in [*found, ("jit", "off")])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure; return 0 when the target was met."""
+    parser = argparse.ArgumentParser("script/bench relay", description=__doc__)
+    parser.add_argument("--events", type=int, default=20_000, help="a round (20000)")
+    parser.add_argument("--rounds", type=int, default=7, help="of each contestant (7)")
+    args = parser.parse_args(argv)
+    with database() as url, tempfile.TemporaryDirectory(prefix="wk-bench-") as folder:
+        line = Line(url, Path(folder), args.events)
+        line.loop()
+        taken = interleaved(
+            {"the relay's loop": line.loop, "its SQL, pgbench": line.bare}, args.rounds
+        )
+    rows = [(name, len(v), min(v), median(v), max(v)) for name, v in taken.items()]
+    ours, rival = (median(figures) for figures in taken.values())
+    print(f"goal: {GOAL:,} events/s a process; {'met' if ours >= GOAL else 'missed'}")
+    return finish(
+        ("events a second", "rounds", "lowest", "median", "highest"),
+        rows,
+        Result("relay", ours=ours, rival=rival, target=TARGET, better="higher"),
+    )
