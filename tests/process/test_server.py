@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.process.servers import STOP, Server
+from tests.process.servers import START, STOP, Server
 from tests.support.processes import Programs
 from tests.support.waiting import until
 from weirkeeper.server.account import Account
@@ -107,6 +107,24 @@ def test_a_killed_supervisord_ends_the_server_in_order(embedded):
     os.kill(server.supervisord(), signal.SIGKILL)
     assert server.program.wait(STOP) == 1
     assert "supervisord ended by itself" in server.program.text()
+    until(lambda: nothing_left(embedded, server), 5, "everything has ended")
+
+
+def test_a_stop_while_it_starts(embedded):
+    server = Server(embedded)
+    until((server.home / "run" / "supervisord.pid").exists, START, "supervisord runs")
+    assert server.stop() == 0
+    until(lambda: nothing_left(embedded, server), 5, "everything has ended")
+
+
+def test_a_program_that_refuses_to_start_ends_the_server_with_its_words(embedded):
+    (embedded.home / "conf").mkdir()
+    refuses = "/bin/sh -c 'echo \"relay: expected better; got this\"; exit 78'"
+    (embedded.home / "conf" / "mine.conf").write_text(f"[program:relay]\ncommand={refuses}\n")
+    server = Server(embedded)
+    assert server.program.wait(START) == 78
+    told = "weirkeeper server: program relay does not start: relay: expected better; got this"
+    assert told in server.program.text()
     until(lambda: nothing_left(embedded, server), 5, "everything has ended")
 
 

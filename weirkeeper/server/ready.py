@@ -101,26 +101,25 @@ class Readiness:
             self._connection = None
 
     def _refuse_failed(self) -> None:
-        for program in self._supervisor.states():
-            if _failed(program):
-                raise ConfigurationError(self._told(program))
+        failed = [p.name for p in self._supervisor.states() if _failed(p)]
+        for name in (*self._supervisor.refusals(), *failed):
+            raise ConfigurationError(self._told(name))
 
-    def _told(self, program: ProgramState) -> str:
-        log = self._logs / f"{program.name}.log"
+    def _told(self, name: str) -> str:
+        log = self._logs / f"{name}.log"
         try:
             last = [line for line in log.read_text(errors="replace").splitlines() if line][-1]
         except (OSError, IndexError):
             last = "it wrote nothing"
         if last.startswith("{"):
             last = _message(last)
-        return f"program {program.name} does not start: {last} (more in {log})"
+        return f"program {name} does not start: {last} (more in {log})"
 
 
 def _failed(program: ProgramState) -> bool:
-    if program.state == "EXITED" and program.name == "migrate":
+    if program.name == "migrate" and program.state == "EXITED":
         return program.exit_code != exit_codes.OK
-    refused = program.exit_code == exit_codes.CONFIGURATION
-    return program.state == "FATAL" or (refused and program.state in ("BACKOFF", "EXITED"))
+    return program.state == "FATAL"
 
 
 def _identity(row: Mapping[str, Any]) -> ProcessIdentity:

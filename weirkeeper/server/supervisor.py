@@ -6,6 +6,7 @@ sends it SIGTERM however we end, and it then stops everything in order.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import xmlrpc.client
@@ -16,8 +17,10 @@ from typing import Any, cast
 from supervisor.xmlrpc import SupervisorTransport
 
 from shared.clock import SYSTEM
+from shared.services import exit_codes
 from weirkeeper.server.compose import CONTROL_USER, Control
 
+_REFUSED = re.compile(rf"exited: (\S+) \(exit status {exit_codes.CONFIGURATION};")
 PAUSE = 0.1  # seconds between looks
 
 
@@ -47,6 +50,8 @@ class Supervisor:
 
     def __init__(self, configuration: Path, home: Path, control: Control) -> None:
         self._control = control
+        self._log = home / "log" / "supervisord.log"
+        self._log_began = self._log.stat().st_size if self._log.exists() else 0
         self._said = home / "log" / "supervisord.out"
         self.process = subprocess.Popen(
             [
@@ -87,6 +92,18 @@ class Supervisor:
         except (OSError, xmlrpc.client.Error):
             return []
         return [ProgramState(r["name"], r["statename"], r["exitstatus"], r["pid"]) for r in rows]
+
+    def refusals(self) -> list[str]:
+        """Programs that have exited with 78 in this life of supervisord.
+
+        Its interface forgets the exit code of a program that ends within startsecs; its log does
+        not.
+        """
+        if not self._log.exists():
+            return []
+        with self._log.open(encoding="utf-8", errors="replace") as log:
+            log.seek(self._log_began)
+            return _REFUSED.findall(log.read())
 
     def stop(self, seconds: float) -> bool:
         """Ask it to stop everything in order and wait; return whether it did in time."""
