@@ -40,7 +40,7 @@ class ChildSession:
             DatabaseUnavailable: it cannot be opened now.
         """
         if self._conn is None or self._conn.closed:
-            self._conn = connect(self._url, self._name, Use.DURABLE)
+            self._conn = connect(self._url, self._name, Use.HANDLER)
         try:
             yield self._conn
         finally:

@@ -1,0 +1,113 @@
+"""A process's dealings with its queue, on a real Postgres: lost replies, promotion, the watch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from shared.app import App, load_app
+from shared.config.queues import Queue
+from shared.errors import DatabaseUnavailable
+from shared.jobs.kinds import Kind
+from shared.postgres.catalog import declare
+from shared.postgres.connect import connect
+from shared.postgres.processes import Registration, register
+from shared.postgres.sessions import ChildSession
+from shared.postgres.work import Owner, PostgresWork
+from shared.services.process import identity
+from tests.support.waiting import until
+
+APP = App(queues=(Queue("q"),), kinds=(Kind("q.ok", "q", "m:f", timeout=5),))
+
+
+@pytest.fixture
+def conn(database_url: str) -> Iterator[psycopg.Connection]:
+    with connect(database_url, "test") as made:
+        declare(made, APP.merged(load_app(None)).check())
+        yield made
+
+
+@pytest.fixture
+def work(conn: psycopg.Connection, database_url: str) -> Iterator[PostgresWork]:
+    epoch = register(conn, identity(), Registration("queue", "q", "q", "1", 3, 1))
+    made = PostgresWork.open(database_url, Owner("q", "q", epoch))
+    yield made
+    made.close()
+
+
+def enqueue(conn: psycopg.Connection, delay: float | None = None) -> int:
+    row = conn.execute(
+        "select weirkeeper.enqueue('q.ok', run_at => clock_timestamp() + make_interval(secs => %s))",
+        (delay,),
+    ).fetchone()
+    return row[0]
+
+
+def test_a_queue_that_is_not_declared_yet_is_waited_for(
+    conn: psycopg.Connection, database_url: str
+) -> None:
+    with pytest.raises(DatabaseUnavailable, match="not declared"):
+        PostgresWork.open(database_url, Owner("x", "nowhere", 1))
+
+
+def test_what_is_held_is_told_and_given_back_unspent(
+    conn: psycopg.Connection, work: PostgresWork
+) -> None:
+    job = enqueue(conn)
+    [claim] = work.claim(["q.ok"], 5)
+    [held] = work.held()
+    assert (held.job_id, held.token) == (job, claim.token)
+    assert work.give_back([held]) == 1
+    assert work.held() == []
+    [again] = work.claim(["q.ok"], 5)
+    assert (again.job_id, again.attempt, again.run) == (job, 0, claim.run + 1)
+
+
+def test_a_promoted_job_can_be_claimed(conn: psycopg.Connection, work: PostgresWork) -> None:
+    job = enqueue(conn, delay=3600)
+    moved, due = work.promote()
+    assert moved == 0
+    assert 3590 < due <= 3600
+    conn.execute("update weirkeeper.scheduled set run_at = now() - interval '1 s'")
+    assert work.promote() == (1, None)
+    assert [claim.job_id for claim in work.claim(["q.ok"], 5)] == [job]
+
+
+def test_the_oldest_claimable_job_is_seen(conn: psycopg.Connection, work: PostgresWork) -> None:
+    assert work.oldest(["q.ok"]) is None
+    enqueue(conn)
+    conn.execute("update weirkeeper.ready set ready_at = ready_at - interval '100 s'")
+    assert work.oldest(["q.ok"]) == pytest.approx(100, abs=5)
+    assert work.oldest(["q.other"]) is None
+
+
+def test_an_ended_session_is_seen(conn: psycopg.Connection, work: PostgresWork) -> None:
+    assert work.connected
+    conn.execute("select pg_terminate_backend(%s)", (work.sleeper,))
+    with pytest.raises(DatabaseUnavailable):
+        until(work.drain, 5, "its end")
+    assert not work.connected
+
+
+def test_a_childs_session_is_opened_late_kept_clean_and_opened_again(
+    conn: psycopg.Connection, database_url: str
+) -> None:
+    session = ChildSession(database_url, "child")
+    with session.connection() as first:
+        pid = first.info.backend_pid
+        first.execute("begin")
+        first.execute("create table weirkeeper.left_behind ()")
+    with session.connection() as second:
+        assert second.info.backend_pid == pid
+        assert second.execute("select to_regclass('weirkeeper.left_behind')").fetchone() == (None,)
+    conn.execute("select pg_terminate_backend(%s)", (pid,))
+    with pytest.raises(psycopg.OperationalError), session.connection() as third:
+        until(lambda: third.execute("select 1") is None, 5, "its end")
+    with session.connection() as fourth:
+        assert fourth.info.backend_pid != pid
+        fourth.close()
+    assert session.load_event("00000000-0000-0000-0000-000000000000") is None
+    with session.connection() as last:
+        last.close()

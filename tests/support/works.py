@@ -1,0 +1,111 @@
+"""Stand-ins for a queue process's surroundings: a clock to turn, a database to script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from shared.config.queues import Queue
+from shared.jobs.kinds import Kind
+from shared.jobs.work import Claim, DeadOwner, Finish, Held
+from shared.telemetry.instruments import open_instruments
+from workers.assignment import Assignment
+
+
+class Clock:
+    """Stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wall(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.now)
+
+
+def claim(job_id: int, **more: object) -> Claim:
+    """A claim of kind t.ok."""
+    fields: dict[str, object] = {
+        "job_id": job_id, "run": 1, "attempt": 0, "max_attempts": 3, "kind": "t.ok", "timeout": 5.0,
+        "awaited": False, "token": job_id * 7, "ready_age": 0.0, "line": b"{}",
+    }  # fmt: skip
+    return Claim(**{**fields, **more})  # type: ignore[arg-type]
+
+
+def assignment(home: Path, clock: Clock, children: int = 2) -> Assignment:
+    """A queue "t" with one kind."""
+    return Assignment(
+        Queue("t", children=children, poll=0.1),
+        {"t.ok": Kind("t.ok", "t", "m:f")},
+        open_instruments(home, "t"),
+        clock,
+    )
+
+
+class ScriptedWork:
+    """A Work that answers from lists, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.connected = True
+        self.said: list[str] = []
+        self.claims: list[list[Claim]] = []
+        self.asleep: list[bool] = []
+        self.finished: list[list[Finish]] = []
+        self.errors: list[Exception] = []
+        self.rows: list[Held] = []
+        self.given: list[int] = []
+        self.dead: list[DeadOwner] = []
+        self.waiting: float | None = None
+        self.due: tuple[int, float | None] = (0, None)
+
+    def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
+        self.said.append(f"claim {limit}")
+        return self.claims.pop(0) if self.claims else []
+
+    def give_back(self, claims: Sequence[Claim | Held]) -> int:
+        self.given.extend(claim.job_id for claim in claims)
+        return len(claims)
+
+    def mark_started(self, claims: Sequence[Claim]) -> None:
+        self.said.extend(f"mark {claim.job_id}" for claim in claims)
+
+    def held(self) -> list[Held]:
+        return self.rows
+
+    def finish(self, finishes: Sequence[Finish]) -> int:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.finished.append(list(finishes))
+        return len(finishes)
+
+    def promote(self) -> tuple[int, float | None]:
+        return self.due
+
+    def dead_owners(self) -> list[DeadOwner]:
+        return self.dead
+
+    def rescue(self, dead: Sequence[DeadOwner]) -> Mapping[str, int]:
+        self.said.append("rescue")
+        return {owner.reason: 1 for owner in dead}
+
+    def oldest(self, kinds: Sequence[str]) -> float | None:
+        return self.waiting
+
+    def fileno(self) -> int:
+        return -1
+
+    def drain(self) -> bool:
+        return False
+
+    def fall_asleep(self) -> bool:
+        self.said.append("fall asleep")
+        return self.asleep.pop(0) if self.asleep else True
+
+    def wake_up(self) -> None:
+        self.said.append("wake up")
+
+    def close(self) -> None:
+        self.connected = False

@@ -1,0 +1,121 @@
+"""What a handler's answer means, and what it may not answer."""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+
+import pytest
+
+from shared.errors import InvalidArguments
+from shared.events.event import Event
+from shared.jobs.outcomes import Completed, Discard, Retry, Snooze
+from workers.handlers.registry import Handler
+from workers.pool.child import Stopped
+from workers.runner import LONGEST_DELAY, Runner, outcome_of
+
+JOB = {
+    "id": "7", "run": 2, "attempt": 1, "max_attempts": 5, "kind": "t.ok", "timeout_ms": 1000,
+    "event_id": None, "owner_id": "me", "trace": None, "args": {"n": 1},
+}  # fmt: skip
+
+
+class Session:
+    """No database."""
+
+    def __init__(self, event=None):
+        self.event = event
+
+    def connection(self):
+        return nullcontext("a connection")
+
+    def load_event(self, event_id):
+        return self.event
+
+
+def run(function, session=None, *, wants_event=False, job=None):
+    handlers = {"t.ok": Handler(function, wants_event)}
+    return Runner(handlers, session or Session(), lambda: False)(job or JOB)
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "delay", "error", "result"),
+    [
+        (None, "completed", None, None, b""),
+        (Completed(), "completed", None, None, b""),
+        (Completed([1, "é"]), "completed", None, None, '[1,"é"]'.encode()),
+        (Completed(0), "completed", None, None, b"0"),
+        (Snooze(3), "snoozed", 3.0, None, b""),
+        (Snooze(1e12), "snoozed", LONGEST_DELAY, None, b""),
+        (Discard("a\0b"), "discarded", None, "a\ufffdb", b""),
+        (Retry("later"), "failed", None, "later", b""),
+        (Retry("later", 0), "failed", 0.0, "later", b""),
+    ],
+)
+def test_answers(answer, outcome, delay, error, result):
+    told = outcome_of(answer, "t.ok")
+    assert (told.outcome, told.delay, told.error, bytes(told.result)) == (
+        outcome,
+        delay,
+        error,
+        result,
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        42, "done", {"a": 1}, Snooze(-1), Snooze(math.nan), Snooze(math.inf), Snooze("1"),
+        Retry("x", -2), Completed("x" * 40_000), Completed(math.nan), Completed({1: 2}),
+        Completed("\ud800"),
+    ],
+)  # fmt: skip
+def test_what_is_no_answer_fails(answer):
+    with pytest.raises(InvalidArguments):
+        outcome_of(answer, "t.ok")
+
+
+def test_the_context_tells_the_job():
+    seen = []
+    run(lambda ctx, args: seen.append((ctx, args)))
+    ctx, args = seen[0]
+    assert (ctx.job_id, ctx.run, ctx.attempt, ctx.max_attempts) == ("7", 2, 2, 5)
+    assert (ctx.kind, ctx.owner_id, args) == ("t.ok", "me", {"n": 1})
+    assert not ctx.cancelled()
+    with ctx.connection() as conn:
+        assert conn == "a connection"
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("no\0"), SystemExit(3), RecursionError(), MemoryError()]
+)
+def test_whatever_is_raised_is_a_failure(error):
+    def handler(_ctx, _args):
+        raise error
+
+    told = run(handler)
+    assert told.outcome == "failed"
+    assert told.error.startswith(type(error).__name__)
+    assert "\0" not in told.error
+    assert "in handler" in told.stack
+
+
+def test_a_stop_passes_through():
+    def handler(_ctx, _args):
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        run(handler)
+
+
+def test_a_subscriber_gets_the_event():
+    event = Event("e", "t.happened", None, "s", {}, "2026-01-01T00:00:00Z")
+    seen = []
+    job = {**JOB, "event_id": "e"}
+    run(lambda *all_: seen.append(all_[2]), Session(event), wants_event=True, job=job)
+    assert seen == [event]
+
+
+def test_a_pruned_event_is_discarded():
+    told = run(lambda *_: None, wants_event=True, job={**JOB, "event_id": "e"})
+    assert (told.outcome, told.error) == ("discarded", "event e was pruned before this job ran")

@@ -1,0 +1,108 @@
+"""Timers of a queue process: promotion, rescue, reconcile, marks, and the watch on claims."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.jobs.work import DeadOwner, Held
+from tests.support.works import Clock, ScriptedWork, assignment, claim
+from workers.producer import Producer
+from workers.upkeep import STUCK, ClaimsStuck, Upkeep
+
+
+class FakeExecutor:
+    """Has what the test gives it."""
+
+    def __init__(self):
+        self.started = []
+        self.stale = []
+        self.space = 2
+
+    def unmarked(self):
+        return self.started
+
+    def take_back(self, older=0.0):
+        return self.stale
+
+    def room(self):
+        return self.space
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def work():
+    return ScriptedWork()
+
+
+@pytest.fixture
+def executor():
+    return FakeExecutor()
+
+
+@pytest.fixture
+def killed():
+    return []
+
+
+@pytest.fixture
+def upkeep(tmp_path, clock, executor, killed):
+    made = assignment(tmp_path, clock)
+    yield Upkeep(made, executor, Producer(made), killed.append)
+    made.instruments.close()
+
+
+def test_rows_that_were_never_heard_of_are_given_back(upkeep, work):
+    upkeep.held[1] = claim(1, token=10)
+    upkeep.held[2] = claim(2, token=20)
+    work.rows = [Held(1, 10, 5.0), Held(2, 21, 5.0), Held(3, 30, 5.0)]
+    upkeep.turn(work)
+    assert work.given == [2, 3]
+
+
+def test_a_reconnect_gives_the_buffer_back(upkeep, work, executor):
+    executor.stale = [claim(4)]
+    upkeep.held[4] = executor.stale[0]
+    upkeep.connected(work)
+    assert work.given == [4]
+    assert upkeep.held == {}
+
+
+def test_what_dead_owners_left_is_killed_before_their_jobs_are_taken(upkeep, work, killed):
+    work.dead = [DeadOwner(7, "dead", "7:1:2"), DeadOwner(8, "lease", None)]
+    upkeep.turn(work)
+    assert killed == [{"7:1:2"}]
+    assert "rescue" in work.said
+
+
+def test_a_job_that_is_due_is_promoted_on_time(upkeep, work, clock):
+    work.due = (0, 0.3)
+    upkeep.turn(work)
+    upkeep._promotion.seconds = 100
+    assert upkeep._promotion.at == pytest.approx(clock.now + 0.3)
+    upkeep.expect(0.1)
+    assert upkeep._promotion.at == pytest.approx(clock.now + 0.1)
+
+
+def test_started_jobs_are_marked(upkeep, work, executor):
+    executor.started = [claim(5)]
+    upkeep.turn(work)
+    assert "mark 5" in work.said
+
+
+def test_up_but_idle_is_an_error(upkeep, work, clock):
+    work.waiting = STUCK + 1
+    upkeep.turn(work)  # a claim was made lately
+    clock.now += STUCK
+    with pytest.raises(ClaimsStuck, match="a job has been claimable for 61 s"):
+        upkeep.turn(work)
+
+
+@pytest.mark.parametrize(("waiting", "space"), [(None, 2), (STUCK - 1, 2), (STUCK + 1, 0)])
+def test_waiting_for_a_good_reason_is_none(upkeep, work, clock, executor, waiting, space):
+    work.waiting, executor.space = waiting, space
+    clock.now += STUCK
+    upkeep.turn(work)
