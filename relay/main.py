@@ -79,6 +79,9 @@ class _Program:
         self._wakes = Wakes(self._url, slot, RELAY_LOCK, RELAY_CHANNEL)
         self._fenced = threading.Event()
         self._failures = 0  # of connecting, in a row
+        # Server processes to end when this process is frozen: a frozen sleeper is expensive. Read
+        # by the beat's thread, so never from the connection itself.
+        self._pids: list[int] = []
 
     def live(self) -> None:
         """One life: register, relay until a stop or a fence, write how it ended."""
@@ -88,7 +91,7 @@ class _Program:
         conn.close()
         self._fenced.clear()
         life = Life(self._url, self._registration(), self._fenced.set, self._stop.fail)
-        life.backend_pids = self._backend_pids
+        life.backend_pids = lambda: self._pids
         try:
             life.start()
         except WeirkeeperError as error:
@@ -104,13 +107,6 @@ class _Program:
     def _registration(self) -> Registration:
         return Registration("relay", self._slot, None, version("weirkeeper"), RELAY, 0)
 
-    def _backend_pids(self) -> list[int]:
-        """Server processes to end when this process is frozen: a frozen sleeper is expensive."""
-        try:
-            return [self._wakes.backend_pid]
-        except RuntimeError:
-            return []
-
     def _ended(self) -> bool:
         return self._stop.requested or self._fenced.is_set()
 
@@ -124,10 +120,13 @@ class _Program:
                 self._relay(conn, life)
             except WeirkeeperError as error:
                 self._pause(error)
+            finally:
+                self._pids = []
 
     def _relay(self, conn: Connection, life: Life) -> None:
         declare(conn, self._app)
         self._wakes.open()
+        self._pids = [self._wakes.backend_pid]
         self._instruments.db_connects_total.labels().inc(2)
         outbox = PostgresOutbox(conn)
         passes = RelayPass(outbox, Tally(self._instruments))

@@ -106,6 +106,22 @@ def test_a_long_writer_transaction_does_not_slow_anothers_pickup(programs, conn,
     assert statistics.median(beside) < statistics.median(polled) / 2, (beside, polled)
 
 
+def test_its_row_names_the_session_that_would_make_every_writer_notify(programs, conn):
+    started(programs, conn)
+    sleeper = (
+        "select array[pid] from pg_stat_activity"
+        " where application_name = %s and datname = current_database()"
+    )
+    until(
+        lambda: (
+            one(conn, "select backend_pids from weirkeeper.process")
+            == one(conn, sleeper, "weirkeeper relay wakes")
+        ),
+        10,
+        "the next beat tells it",
+    )
+
+
 def test_sigterm_ends_it_within_seconds_and_leaves_a_drain_row(programs, conn):
     program = started(programs, conn)
     began = time.monotonic()
