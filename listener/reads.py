@@ -14,12 +14,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from shared.errors import WeirkeeperError
+from shared.errors import DatabaseUnavailable, WeirkeeperError
 from shared.jobs.port import Wait
 from shared.notices.channels import FANOUT, FINAL
 from shared.services.service import ServiceThread
 
 BATCH = 200  # ids of one read
+MOST_ASKED = 1000  # questions that may wait for a database that does not answer
+STOP = 1.0  # seconds that a stop waits for a read; a daemon thread does not keep the process
 TURN = 0.5  # seconds between turns of the loop when nobody asks
 
 log = logging.getLogger(__name__)
@@ -85,7 +87,7 @@ class Reads:
 
     def stop(self) -> None:
         """End the loop and its connection."""
-        self._thread.stop()
+        self._thread.stop(STOP)
 
     def ask(self, channel: str, key: str, deliver: Deliver) -> None:
         """Ask how something stands.
@@ -93,9 +95,12 @@ class Reads:
         Args:
             channel: FINAL for a job, FANOUT for an event.
             key: its id.
-            deliver: called once, from the loop's thread.
+            deliver: called once, from the loop's thread or at once.
         """
-        self._asked.put((channel, key, deliver))
+        if self._asked.qsize() >= MOST_ASKED:
+            deliver(Read(error=DatabaseUnavailable("too many questions are not answered yet")))
+        else:
+            self._asked.put((channel, key, deliver))
 
     def _loop(self, stop: threading.Event) -> None:
         try:

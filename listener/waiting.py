@@ -18,6 +18,7 @@ from shared.errors import DatabaseUnavailable, NotFound
 from shared.notices.waiters import Waiters
 
 POLL = 1.0  # seconds between reads when no notice comes
+READ = 3.0  # seconds that one read may take; the server itself ends it after 2
 SLICE = 0.5  # seconds between looks at whether the caller is still there
 
 
@@ -97,7 +98,11 @@ class Waiting:
             _on(loop, lambda: None if answer.done() else answer.set_result(read))
 
         self._reads.ask(channel, key, deliver)
-        return await answer
+        try:
+            async with asyncio.timeout(READ):
+                return await answer
+        except TimeoutError:
+            return Read(error=DatabaseUnavailable(f"no answer within {READ:g} s"))
 
     async def _pause(
         self, woken: asyncio.Event, seconds: float, gone: Callable[[], Awaitable[bool]]

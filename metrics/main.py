@@ -26,7 +26,6 @@ from shared.postgres.processes import Registration
 from shared.services import exit_codes, web
 from shared.services.group import ServiceGroup
 from shared.services.program import run
-from shared.services.service import ticker
 from shared.services.stop import StopSignal
 from shared.stats import Reading
 from shared.telemetry.instruments import Instruments, open_instruments
@@ -55,9 +54,9 @@ def _body(settings: Settings, args: argparse.Namespace, stop: StopSignal) -> int
     with (
         closing(open_instruments(settings.home, args.slot)) as instruments,
         closing(web.bind(host, settings.metrics_port, "WEIRKEEPER_METRICS_PORT")) as bound,
-        closing(_Database(settings, args.slot, instruments)) as database,
     ):
-        collector = Collector(database, instruments)
+        database = _Database(settings, args.slot, instruments)
+        collector = Collector(database, instruments, stop.fail)
         what = Registration("metrics", args.slot, None, version("weirkeeper"), METRICS, 0)
         presence = Presence(
             settings.database(),
@@ -66,8 +65,7 @@ def _body(settings: Settings, args: argparse.Namespace, stop: StopSignal) -> int
             lambda: collector.age() < STALE,
             stop.fail,
         )
-        gauges = ticker("gauges", EVERY, collector.collect, stop.fail)
-        services = ServiceGroup([gauges, presence])
+        services = ServiceGroup([collector, presence])
 
         def live() -> str:
             return "" if services.started() else "a loop has ended"

@@ -20,6 +20,7 @@ from shared.services.service import ServiceThread
 
 TURN = 0.5  # seconds that one look at the connection lasts at most
 LINGER = 30.0  # seconds that an application's connection outlives its last waiter
+STOP = 1.0  # seconds that a stop waits for a connect; a daemon thread does not keep the process
 SLOWEST = 1.0  # seconds between tries to connect; waiters are people
 
 log = logging.getLogger(__name__)
@@ -109,7 +110,7 @@ class NoticeSource:
 
     def stop(self) -> None:
         """End the loop and its connection."""
-        self._thread.stop()
+        self._thread.stop(STOP)
 
     def _stir(self) -> None:
         self._waiters.stir()

@@ -19,6 +19,7 @@ from shared.postgres.processes import Registration
 from shared.services.service import ServiceThread
 from shared.services.stop import StopSignal
 
+STOP = 1.5  # seconds that a stop waits for its last word to be written
 LOOK = 0.1  # seconds between looks at whether the program is ready
 
 log = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class Presence:
 
     def stop(self) -> None:
         """Write that the process ended in order."""
-        self._thread.stop()
+        self._thread.stop(STOP)
 
     def registered(self) -> bool:
         """Whether a process row says that this process lives, on a schema that it can use."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import time
@@ -133,32 +134,29 @@ def test_a_fanout_is_awaited(http, conn, programs):
     assert (other.status_code, other.json()["job_id"]) == (200, None)
 
 
-@pytest.mark.parametrize(
-    ("path", "status", "said"),
-    [
-        ("/v1/jobs/1/wait", 404, "expected the id of one that is kept"),
-        (f"/v1/events/{EVENT}/wait?subscription=a", 404, "expected the id of one that is kept"),
-        ("/v1/jobs/x/wait", 400, "id: expected a job's decimal id; got 'x'"),
-        ("/v1/jobs/-1/wait", 400, "id: expected"),
-        ("/v1/jobs/99999999999999999999/wait", 400, "id: expected"),
-        ("/v1/jobs/1%3Bselect/wait", 400, "id: expected"),
-        ("/v1/jobs/1/wait?max=31", 400, "max: expected a number of seconds from 0 to 30"),
-        ("/v1/jobs/1/wait?max=-1", 400, "max: expected"),
-        ("/v1/jobs/1/wait?max=nan", 400, "max: expected"),
-        ("/v1/jobs/1/wait?max=", 400, "max: expected"),
-        ("/v1/events/7/wait?subscription=a", 400, "id: expected an event's uuid"),
-        (f"/v1/events/{EVENT}/wait", 400, "subscription: expected the name of one"),
-        (f"/v1/events/{EVENT}/wait?subscription=" + "a" * 64, 400, "subscription: expected"),
-        ("/v1/jobs", 404, "no such route"),
-    ],
-)
-def test_mistakes_are_told_clearly(http, path, status, said):
-    answer = http.get(path)
-    assert answer.status_code == status
-    assert said in answer.json()["error"]
+MISTAKES = [
+    ("/v1/jobs/1/wait", 404, "expected the id of one that is kept"),
+    (f"/v1/events/{EVENT}/wait?subscription=a", 404, "expected the id of one that is kept"),
+    ("/v1/jobs/x/wait", 400, "id: expected a job's decimal id; got 'x'"),
+    ("/v1/jobs/-1/wait", 400, "id: expected"),
+    ("/v1/jobs/99999999999999999999/wait", 400, "id: expected"),
+    ("/v1/jobs/1%3Bselect/wait", 400, "id: expected"),
+    ("/v1/jobs/1/wait?max=31", 400, "max: expected a number of seconds from 0 to 30"),
+    ("/v1/jobs/1/wait?max=-1", 400, "max: expected"),
+    ("/v1/jobs/1/wait?max=nan", 400, "max: expected"),
+    ("/v1/jobs/1/wait?max=", 400, "max: expected"),
+    ("/v1/events/7/wait?subscription=a", 400, "id: expected an event's uuid"),
+    (f"/v1/events/{EVENT}/wait", 400, "subscription: expected the name of one"),
+    (f"/v1/events/{EVENT}/wait?subscription=" + "a" * 64, 400, "subscription: expected"),
+    ("/v1/jobs", 404, "no such route"),
+]
 
 
-def test_nothing_else_is_answered(http):
+def test_mistakes_are_told_clearly(http):
+    for path, status, said in MISTAKES:
+        answer = http.get(path)
+        assert answer.status_code == status, path
+        assert said in answer.json()["error"], path
     assert http.post("/v1/jobs/1/wait").status_code == 405
 
 
@@ -324,3 +322,31 @@ def test_threads_are_few(listener, address, http, conn):
 
 def threads(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+def test_a_database_that_hangs_keeps_nobody(listener, http, conn, programs):
+    """Sessions that answer nothing, and do not end: bounds hold, and so does the stop."""
+    job_id = enqueue(conn)
+    assert http.get(f"/v1/jobs/{job_id}/wait?max=0").status_code == 202
+    frozen = [
+        pid
+        for (pid,) in conn.execute(
+            "select pid from pg_stat_activity where datname = current_database()"
+            " and application_name like 'weirkeeper listener %'"
+        )
+    ]
+    for pid in frozen:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        answer = http.get(f"/v1/jobs/{job_id}/wait?max=0.1")
+        assert (answer.status_code, answer.json()["reason"]) == (503, "database")
+        assert time.monotonic() - begun < 4.5
+        assert http.get("/livez").status_code == 200
+        begun = time.monotonic()
+        listener.send(signal.SIGTERM)
+        assert listener.wait(5) == 0
+        assert time.monotonic() - begun < 5
+    finally:
+        for pid in frozen:
+            os.kill(pid, signal.SIGCONT)
