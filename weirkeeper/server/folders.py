@@ -60,6 +60,7 @@ def postgres_base(home: Path, account: Account) -> Path:
     SHARED.mkdir(mode=0o755, exist_ok=True)
     base.mkdir(mode=0o711, exist_ok=True)
     _refuse_foreign(base)
+    (base / "home").write_text(f"{home}\n")  # for people: whose data this is
     link = home / "postgres"
     if not link.is_symlink() and not link.exists():
         link.symlink_to(base / "postgres")
