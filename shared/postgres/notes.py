@@ -69,15 +69,13 @@ class PostgresNotes:
         """Notes at a subject, and one by id; see shared.site.notes.Notes.at."""
         genre, _, path = subject.partition("://")
         params = {"genre": genre, "path": path, "id": _number(note_id)}
-        with translated():
-            return [Ref(*row) for row in self._rows("notes/at", params)]
+        return self._settled("notes/at", params)
 
     def below(self, note_id: str) -> Iterator[list[Ref]]:
         """Everything below a note; see shared.site.notes.Notes.below."""
-        with translated():
-            rows = self._rows("notes/below", {"id": _number(note_id)})
-        for start in range(0, len(rows), BATCH):
-            yield [Ref(*row) for row in rows[start : start + BATCH]]
+        refs = self._settled("notes/below", {"id": _number(note_id)})
+        for start in range(0, len(refs), BATCH):
+            yield refs[start : start + BATCH]
 
     def every(self, owner_id: str | None) -> Iterator[list[Ref]]:
         """All notes, in batches; see shared.site.notes.Notes.every."""
@@ -106,6 +104,16 @@ class PostgresNotes:
         with translated():
             rows = self._rows("notes/load", {"ids": list(map(_number, note_ids))})
         return [_note(row) for row in rows]
+
+    def _settled(self, name: str, params: dict[str, Any]) -> list[Ref]:
+        """References with true paths; untrue ones are mended and read again."""
+        with translated():
+            rows = self._rows(name, params)
+            untrue = [int(row[0]) for row in rows if not row[3]]
+            if untrue:
+                self._conn.execute(statement("notes/settle"), {"ids": untrue})
+                rows = self._rows(name, params)
+        return [Ref(*row[:3]) for row in rows]
 
     def _check_parent(self, owner_id: str, parent_id: int | None) -> None:
         """Refuse a parent of another owner as if it were not there."""

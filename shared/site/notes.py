@@ -41,11 +41,15 @@ class Notes(Protocol):
         ...
 
     def at(self, subject: str, note_id: str) -> list[Ref]:
-        """Notes that stand at a subject now, whoever owns them, and the note itself."""
+        """Notes that stand at a subject now, whoever owns them, and the note itself.
+
+        Paths are true when they are handed out: one that a concurrent rename left behind is
+        mended first.
+        """
         ...
 
     def below(self, note_id: str) -> Iterator[list[Ref]]:
-        """Everything below a note, in batches."""
+        """Everything below a note, in batches; paths as of `at`."""
         ...
 
     def every(self, owner_id: str | None) -> Iterator[list[Ref]]:

@@ -53,6 +53,7 @@ def test_an_import_is_searchable_and_a_second_one_doubles_nothing(programs, flow
     assert (done["created"], done["skipped"]) == (253, [])
     until(lambda: flow.searchable() == 253, 60, "every note is searchable")
     flow.check_nothing_lost_or_doubled()
+    assert flow.one("select count(*) from weirkeeper.attempt where outcome <> 'completed'") == 0
     again = answer(programs, "corpus", "import", folder)
     assert (again["created"], again["updated"], again["unchanged"]) == (0, 0, 253)
     assert flow.notes() == 253

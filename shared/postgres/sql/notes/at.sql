@@ -1,6 +1,7 @@
--- Notes that stand at a subject now, and one by its id. Indexes: note_path, note_pkey.
-select id::text, version, path from site.note
-where path = %(path)s and genre = %(genre)s
+-- Notes that stand at a subject now, and one by its id; `settled`: the path is still true.
+-- Indexes: note_path, note_pkey.
+select n.id::text, n.version, n.path, n.path = site.note_path(n) as settled
+from site.note n where n.path = %(path)s and n.genre = %(genre)s
 union
-select id::text, version, path from site.note where id = %(id)s
+select n.id::text, n.version, n.path, n.path = site.note_path(n) from site.note n where n.id = %(id)s
 order by 1
