@@ -1,0 +1,66 @@
+"""The demo: real input through running processes, repeatable, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+
+import psycopg
+import pytest
+
+from panel.cli.commands import demo
+from shared.errors import NotFound
+from tests.support.flow import Flow, cli, write_notes
+
+
+@pytest.fixture
+def flow(programs, database_url):
+    programs.start("relay")
+    programs.start("workers", "index")
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        found = Flow(conn)
+        found.until_ready("relay", "index")
+        yield found
+
+
+def run(programs, *arguments):
+    program = cli(programs, "demo", *arguments)
+    assert program.wait(120) == 0, program.text()
+    return program.text()
+
+
+def report(programs, *arguments):
+    text = run(programs, *arguments, "--json")
+    return json.loads(text[text.index("\n{") :])
+
+
+def test_twice(programs, flow, tmp_path):
+    (write_notes(tmp_path, 30) / "bad.md").write_bytes(b"\xff")
+    first, second = (report(programs, "--notes", str(tmp_path)) for _ in range(2))
+    assert (first["imported"]["created"], len(first["imported"]["skipped"])) == (32, 1)
+    assert (second["imported"]["created"], second["imported"]["unchanged"]) == (0, 32)
+    assert flow.notes() == 32 + first["receipts"]
+    for told in (first, second):
+        assert told["not_searchable"] == []
+        assert told["receipts_indexed"] == told["receipts"] == 25
+        assert 0 < told["single_ms"]["p50"] <= told["single_ms"]["p99"]
+        assert 0 < told["largest_pass"] <= 200
+        hits = {s["query"]: s["found"]["hits"] for s in told["searches"]}
+        assert all(hits.values()), hits
+        assert any("中继" in hit["snippet"] for hit in hits["中继 两百"])
+        assert told["searches"][-1]["found"]["corrected"] == {"comitted": ["committed"]}
+    assert first["events"] == 32 + 25
+    assert second["events"] == 25
+    flow.check_nothing_lost_or_doubled()
+
+    text = run(programs, "--notes", str(tmp_path))
+    assert "bad.md: skipped: expected UTF-8" in text
+    lines = [line.split("  ")[0] for line in text.splitlines()]
+    for name in ("notes imported", "relay passes", "note → searchable", "receipt", "query"):
+        assert name in lines
+    assert "\x1b" not in text
+
+
+def test_a_package_without_docs_asks_for_a_folder(monkeypatch, tmp_path):
+    monkeypatch.setattr(demo, "ROOT", tmp_path)
+    with pytest.raises(NotFound, match="pass a folder of Markdown: --notes DIR"):
+        demo._folders(None)
