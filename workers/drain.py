@@ -16,7 +16,7 @@ from workers.database_loop import DatabaseLoop
 from workers.executor import Executor
 from workers.pool.pool import Pool
 
-FLUSH = 5.0  # seconds that writing the last ends may take
+FLUSH = 3.0  # seconds that writing the last ends may take
 MARGIN = 1.0  # seconds past the grace until a killed child is gone
 PAUSE = 0.05  # seconds between looks at whether a second stop was asked for
 

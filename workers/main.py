@@ -109,11 +109,8 @@ class _Program:
         hand_down(EPOCH, life_mark(life.epoch, who.pid, who.pid_started))
         hand_down(QUEUE, self._queue.name)
         patience = Patience(self._settings.drain_seconds, self._settings.grace_seconds)
-        try:
-            self._process = QueueProcess(self._assignment(), self._outside(life), patience)
-            return self._process.run()
-        finally:
-            life.stop()
+        self._process = QueueProcess(self._assignment(), self._outside(life), patience)
+        return self._process.run()
 
     def _begin_life(self) -> Life | None:
         """Wait for the database, declare the application, register; None = stopped first."""

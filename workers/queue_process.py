@@ -31,7 +31,8 @@ from workers.upkeep import Upkeep
 from workers.watchman import Watchman
 
 TURN = 1.0  # seconds that the pool's loop waits at most when nothing is due
-FAREWELL = 5.0  # seconds that the last words to the database may take
+UNHEARD = 1.0  # seconds that the database's loop may take to end
+FAREWELL = 2.0  # seconds that the last words to the database may take
 
 log = logging.getLogger(__name__)
 
@@ -111,13 +112,14 @@ class QueueProcess:
         """
         self.watchman.service.start()
         self._pool.watch(self._stop.fileno(), lambda: None)
+        report = Report()
         try:
             self._fill()
             self._work()
             report = self._drain()
         finally:
             self._end()
-        self._farewell(report)
+            self._farewell(report)
         return exit_codes.OK if report.complete else exit_codes.DRAIN_OVERRAN
 
     def _fill(self) -> None:
@@ -168,7 +170,7 @@ class QueueProcess:
             # The loops may hang in a database that does not answer; order is what is missing.
             log.error("fenced: ending at once")
             os._exit(exit_codes.FAILED)
-        self._thread.stop(FAREWELL)
+        self._thread.stop(UNHEARD)
         self.watchman.service.stop()
         self._assignment.instruments.draining.labels("queue").set(0)
 
@@ -177,7 +179,8 @@ class QueueProcess:
 
         def tell(_: object) -> None:
             try:
-                self._write_drain(report.phases, report.jobs)
+                if report.phases:
+                    self._write_drain(report.phases, report.jobs)
             finally:
                 self._life.stop()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from shared.errors import ConfigurationError
 from tests.support import pool_child
 from tests.support.pools import PoolBench, pool_bench
+from tests.support.waiting import until
 from workers.pool.tree import children, descendants
 
 
@@ -101,6 +103,16 @@ def test_a_dead_child_is_a_crash_with_its_evidence(
     assert (end.outcome, end.cause, end.evidence) == ("crashed", cause, evidence)
     bench.ready()
     assert bench.run("ok").outcome == "completed"
+
+
+def test_an_outcome_that_was_sent_before_death_counts(bench: PoolBench) -> None:
+    key = bench.give("ok", value=1)
+    slot = next(slot for slot in bench.pool._slots if slot.job)
+    until(lambda: select.select([slot.channel], [], [], 0)[0], 5, "the outcome is in the pipe")
+    os.kill(slot.pid, signal.SIGKILL)
+    until(lambda: select.select([slot.sentinel], [], [], 0)[0], 5, "the child's death is told")
+    bench.pool._bury(slot)
+    assert bench.end(key).outcome == "completed"
 
 
 def test_a_handler_that_closes_the_pipe_loses_only_its_child(bench: PoolBench) -> None:

@@ -156,6 +156,34 @@ def test_a_process_whose_beat_is_not_heard_ends_its_children_and_itself(
     queue.begun(job, times=2)
 
 
+def test_a_stop_while_the_server_stands_still_keeps_its_bound(
+    queue: TestQueue, cluster: ThrowawayCluster
+) -> None:
+    program = queue.start(WEIRKEEPER_DRAIN_SECONDS="1", WEIRKEEPER_GRACE_SECONDS="0.5")
+    job = queue.enqueue("sleep", {"seconds": 60})
+    queue.begun(job)
+    with frozen(cluster):
+        assert program.terminate(12) == 75
+    queue.start(WEIRKEEPER_DRAIN_SECONDS="0")
+    queue.begun(job, times=2, timeout=25)
+
+
+def test_rows_that_a_lost_reply_left_are_given_back(queue: TestQueue) -> None:
+    queue.start()
+    [epoch] = queue.ready_epochs()
+    job = queue.conn.execute(
+        "insert into weirkeeper.job (kind, queue, priority, max_attempts, timeout_ms, awaited)"
+        " values ('t.ok', 't', 2, 3, 9000, true) returning id"
+    ).fetchone()[0]
+    queue.conn.execute(
+        "insert into weirkeeper.running (job_id, run, attempt, queue, kind, priority, epoch, token)"
+        " values (%s, 1, 0, 't', 't.ok', 2, %s, 1)",
+        (job, epoch),
+    )
+    last = queue.final(str(job), 15)
+    assert (last["outcome"], last["run"], last["attempt"]) == ("completed", 2, 1)
+
+
 def test_a_server_that_comes_later_is_waited_for(
     queue: TestQueue, cluster: ThrowawayCluster
 ) -> None:
