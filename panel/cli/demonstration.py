@@ -74,7 +74,7 @@ def require_ready(conn: Connection) -> dict[str, str]:
     have = {row["queue"] or row["role"] for row in alive}
     if missing := {"relay", "index"} - have:
         raise WeirkeeperError(
-            f"processes: expected relay and index ready; {' and '.join(sorted(missing))} is not; "
+            f"processes: expected relay and index ready; not ready: {', '.join(sorted(missing))}; "
             "start `weirkeeper server` in another shell, or wait: `weirkeeper status --wait 60`"
         )
     return {row["role"]: row["address"] for row in alive if row["address"]}

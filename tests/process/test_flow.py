@@ -122,7 +122,7 @@ def test_the_65th_waiter_is_answered_at_once(desk):
         (["corpus", "update", "77", "--body", "x"], 1, "note: expected one of yours; got id 77"),
         (["corpus", "create", "x", "--parent", "77"], 1, "parent_id: expected a note of yours"),
         (["corpus", "import", "/nowhere"], 1, "expected a folder or a file; got '/nowhere'"),
-        (["demo"], 1, "processes: expected relay and index ready; index and relay is not"),
+        (["demo"], 1, "processes: expected relay and index ready; not ready: index, relay"),
     ],
 )
 def test_mistakes_are_one_clear_line(programs, arguments, code, said):
