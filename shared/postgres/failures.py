@@ -48,7 +48,7 @@ def is_transient(error: psycopg.Error) -> bool:
 def translate(error: psycopg.Error) -> WeirkeeperError:
     """Our error for one of psycopg's."""
     state = error.sqlstate or ""
-    message = (error.diag.message_primary or str(error)).strip()
+    message = " ".join((error.diag.message_primary or str(error)).split())
     if state in _OURS:
         return _OURS[state](message)
     label = f"{message} (SQLSTATE {state})" if state else message

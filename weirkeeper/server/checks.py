@@ -82,7 +82,7 @@ def check_database(url: str, needed: Budget) -> None:
         raise ConfigurationError.of(
             "DATABASE_URL",
             "a Postgres that lets us in",
-            f"{masked(url)}: {' '.join(str(error).split())}",
+            f"{masked(url)}: {error}",
             "start it, or correct the URL",
         ) from error
 
