@@ -78,10 +78,11 @@ class Terminal:
             return widths
         over = sum(widths) + len(GAP) * (len(widths) - 1) - self.width
         givers = [i for i, column in enumerate(columns) if column.gives]
-        for i in sorted(givers, key=lambda i: -widths[i]):
-            taken = max(0, min(over, widths[i] - MIN_WIDTH))
-            widths[i] -= taken
-            over -= taken
+        for _ in range(over if givers else 0):  # cell by cell, so that the widest gives first
+            widest = max(givers, key=widths.__getitem__)
+            if widths[widest] <= MIN_WIDTH:
+                break
+            widths[widest] -= 1
         return widths
 
     def _cell(self, text: str, column: Column, width: int, style: str) -> str:
