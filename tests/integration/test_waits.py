@@ -227,3 +227,31 @@ def test_reads_use_their_indexes(database_url, name, ids):
         plan = conn.execute("explain " + statement(name), {"ids": ids}).fetchall()
     text = "\n".join(line for (line,) in plan)
     assert "Seq Scan" not in text, text
+
+
+def test_a_job_that_ends_while_it_is_read_is_not_missed(waits, conn, monkeypatch):
+    """The notice comes before the old answer is looked at: the wake must not be forgotten."""
+    monkeypatch.setattr("shared.postgres.waits.POLL", 60)
+    job_id = enqueue(conn)
+    heard = threading.Event()
+    read, hear = waits._answers.jobs, waits._waiters.heard
+    looks = []
+
+    def slow_read(ids):
+        answer = read(ids)
+        looks.append(answer)
+        if len(looks) == 1:
+            until(lambda: waits._source.connected, 5, "LISTEN stands")
+            finish(conn, job_id)
+            assert heard.wait(5)
+        return answer
+
+    def hearing(channel, payload):
+        hear(channel, payload)
+        heard.set()
+
+    monkeypatch.setattr(waits._answers, "jobs", slow_read)
+    monkeypatch.setattr(waits._waiters, "heard", hearing)
+    begun = time.monotonic()
+    assert waits.wait(job_id, 20).finished
+    assert time.monotonic() - begun < 10
