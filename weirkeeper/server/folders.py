@@ -17,7 +17,7 @@ from pathlib import Path
 
 from shared.errors import ConfigurationError
 from weirkeeper.server.account import Account
-from weirkeeper.server.binaries import SHARED
+from weirkeeper.server.binaries import SHARED, open_folder
 
 LONGEST_SOCKET_PATH = 107  # bytes, of Linux's sockaddr_un
 
@@ -57,8 +57,8 @@ def postgres_base(home: Path, account: Account) -> Path:
     if not account.name:
         return home
     base = SHARED / digest(home)
-    SHARED.mkdir(mode=0o755, exist_ok=True)
-    base.mkdir(mode=0o711, exist_ok=True)
+    open_folder(SHARED, 0o755)
+    open_folder(base, 0o711)
     _refuse_foreign(base)
     (base / "home").write_text(f"{home}\n")  # for people: whose data this is
     link = home / "postgres"
