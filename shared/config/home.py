@@ -5,6 +5,7 @@ every other program started later, in any shell, finds the database through it.
 
     HOME/run/server.json    {"database_url": "...", "pid": 123, ...}
     HOME/run/<slot>.json    address that a program with port 0 got: {"address": "127.0.0.1:8711"}
+    HOME/run/<slot>/        socket of a queue process's fork server
     HOME/postgres/          the embedded server's data (may be a link, see weirkeeper/server)
     HOME/metrics/           prometheus_client's files, one a slot
     HOME/log/               what supervisord's programs wrote

@@ -98,6 +98,16 @@ def test_a_killed_parent_leaves_nothing_and_its_successor_takes_over(queue: Test
     assert len(queue.effects(job, "end")) == 1
 
 
+def test_a_parent_killed_while_handlers_are_imported_leaves_no_fork_server(
+    queue: TestQueue,
+) -> None:
+    program = queue.start(ready=False, WEIRKEEPER_APP="tests.support.slow_app:app")
+    until(lambda: "importing" in program.text(), 20, "the fork server imports handlers")
+    program.send(signal.SIGKILL)
+    program.wait(5)
+    until(lambda: not queue.programs.living(), 2, "the fork server is gone")
+
+
 def _marked(queue: TestQueue, job: str) -> bool:
     row = queue.conn.execute(
         "select started_at from weirkeeper.running where job_id = %s", (job,)
