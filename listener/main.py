@@ -17,6 +17,7 @@ from listener.reads import Reads
 from listener.server import Routes
 from listener.waiting import Waiting
 from listener.watcher import ListenWatcher
+from shared.clock import SYSTEM
 from shared.config.budget import LISTENER
 from shared.config.settings import Settings
 from shared.notices.source import NoticeSource
@@ -60,6 +61,7 @@ def _body(settings: Settings, args: argparse.Namespace, stop: StopSignal) -> int
             log.info("answers on http://%s", web.address(bound))
             app = program.routes.app()
             web.serve(app, bound, stop, program.drain, lambda: instruments.turned("http"))
+            program.drained()
         finally:
             program.services.stop()
     return exit_codes.OK
@@ -99,6 +101,14 @@ class _Program:
         """Answer every open wait now, so that the stop takes no longer than they do."""
         self._instruments.draining.labels("listener").set(1)
         self._waiting.stop()
+        self._presence.drain()
+
+    def drained(self) -> None:
+        """Tell how long the open waits held the stop up."""
+        asked = self._stop.requested_at
+        if asked is not None:
+            seconds = SYSTEM.monotonic() - asked
+            self._instruments.drain_seconds.labels("listener", "waits").observe(seconds)
 
     def _live(self) -> str:
         return "" if self.services.started() else "a loop has ended"

@@ -55,6 +55,7 @@ class Presence:
         self.backend_pids: Callable[[], list[int]] = list
         self._ending = StopSignal()  # of this service, not of the program
         self._fenced = threading.Event()
+        self._draining = threading.Event()
         self._life: Life | None = None
         self._thread = ServiceThread("presence", self._loop, on_death, self._ending.request)
 
@@ -75,11 +76,9 @@ class Presence:
         life = self._life
         return life is not None and life.epoch != 0 and not self._fenced.is_set()
 
-    def draining(self) -> None:
-        """Tell the others that this process stops."""
-        life = self._life
-        if life is not None:
-            life.say("draining")
+    def drain(self) -> None:
+        """Have the others told, soon, that this process stops; returns at once."""
+        self._draining.set()
 
     def _loop(self, _stop: threading.Event) -> None:
         failures = 0
@@ -103,19 +102,22 @@ class Presence:
         try:
             life.start()
             self._life = life
-            self._say_ready(life)
             while not self._over():
+                self._tell(life)
                 self._ending.wait(LOOK)
         finally:
             self._life = None
             life.stop()
 
-    def _say_ready(self, life: Life) -> None:
-        while not self._over():
-            if self._ready():
-                life.say("ready", self._address)
-                return
-            self._ending.wait(LOOK)
+    def _tell(self, life: Life) -> None:
+        if self._draining.is_set():
+            phase = "draining"
+        elif life.phase == "starting" and self._ready():
+            phase = "ready"
+        else:
+            return
+        if life.phase != phase:
+            life.say(phase, self._address)
 
     def _over(self) -> bool:
         return self._ending.requested or self._fenced.is_set()
