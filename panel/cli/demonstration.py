@@ -103,7 +103,7 @@ def demonstrate(desk: Desk, conn: Connection, folders: Sequence[Path], tell: Tel
 
 def _import(desk: Desk, conn: Connection, folders: Sequence[Path], report: Report) -> None:
     started = SYSTEM.monotonic()
-    done = [call(desk, "corpus.import", {"folder": str(f), "under": UNDER}) for f in folders]
+    done = [call(desk, "corpus.import", {"folder": str(f), "under": _place(f)}) for f in folders]
     report.imported = _together(done)
     report.import_seconds = SYSTEM.monotonic() - started
     events = report.imported.event_ids
@@ -121,6 +121,11 @@ def await_indexed(desk: Desk, event_ids: Sequence[str]) -> list[str]:
         if job_id is None or desk.waits.wait(job_id, _left(deadline)).state != "completed":
             missing.append(event_id)
     return missing
+
+
+def _place(folder: Path) -> str:
+    """A folder goes below its own name: docs/README.md is not the README.md beside docs."""
+    return f"{UNDER}/{folder.resolve().name}" if folder.is_dir() else UNDER
 
 
 def _left(deadline: float) -> float:

@@ -62,7 +62,7 @@ class Saved(msgspec.Struct):
 
 
 class Import(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Arguments of corpus.import. `under`: name of a note that all of it goes under."""
+    """Arguments of corpus.import. `under`: a place ("a/b") that it goes to."""
 
     folder: str
     genre: str = "wiki"

@@ -44,11 +44,11 @@ def import_items(
     return arrived
 
 
-def under(name: str, items: Sequence[Item]) -> list[Item]:
-    """The same items below a note of that name; "" leaves them where they are."""
-    if not name:
-        return list(items)
-    return [Item((name,), None), *(Item((name, *item.parts), item.draft) for item in items)]
+def under(place: str, items: Sequence[Item]) -> list[Item]:
+    """The same items below a place ("a" or "a/b", made of notes); "" leaves them where they are."""
+    above = tuple(name for name in place.split("/") if name)
+    folders = [Item(above[: n + 1], None) for n in range(len(above))]
+    return [*folders, *(Item((*above, *item.parts), item.draft) for item in items)]
 
 
 def batches(items: Sequence[Item]) -> Iterator[list[Item]]:

@@ -150,6 +150,12 @@ def test_batches_are_bounded(load, sql, tmp_path):
     assert [row["count"] for row in rows] == [200, 200, 50]
 
 
+def test_a_place_is_made_of_notes():
+    items = imports.under("a/b", [imports.Item(("x",), None)])
+    assert [item.parts for item in items] == [("a",), ("a", "b"), ("a", "b", "x")]
+    assert imports.under("", items) == items
+
+
 def test_nothing_there(load, tmp_path):
     with pytest.raises(NotFound, match="nothing is there"):
         load(tmp_path / "missing")

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     folder = actions.add_parser("import", help="add or update the notes of a folder of Markdown")
     folder.add_argument("folder", metavar="DIR")
     folder.add_argument("--genre", choices=GENRES, default="wiki")
-    folder.add_argument("--under", default="", metavar="NAME", help="a note that all goes under")
+    folder.add_argument("--under", default="", metavar="PLACE", help="where all of it goes: a/b")
     search = actions.add_parser("search", help="find notes by their words")
     search.add_argument("query", nargs="+", metavar="WORD")
     search.add_argument("--limit", type=int, default=10, metavar="N", help="at most N hits (10)")
