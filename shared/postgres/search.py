@@ -129,6 +129,8 @@ def _row(note: Note, words: str) -> dict[str, Any]:
 def _hit(row: Any) -> Hit:
     note_id, genre, path, title, score, excerpt, fragment, cut = row
     text = snippet(fragment or excerpt, cut=cut)
+    # An imported note begins with its title as a heading, which is shown already.
+    text = text.removeprefix(f"{title} ") or text
     return Hit(note_id, genre, path, title, text, score)
 
 
