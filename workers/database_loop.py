@@ -13,6 +13,7 @@ import select
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from shared.backoff import RECONNECT, jittered
@@ -45,12 +46,14 @@ class Wake:
         return self._fd
 
     def clear(self) -> None:
-        """Take the wake; what is set from now on wakes again."""
-        self._set = False
-        try:
+        """Take the wake, then look at everything: what is set from now on wakes again.
+
+        In this order: the other way round, a wake in between would be read away and yet leave the
+        flag set, and no later one would ever be written.
+        """
+        with suppress(BlockingIOError):
             os.eventfd_read(self._fd)
-        except BlockingIOError:
-            return
+        self._set = False
 
 
 @dataclass(frozen=True, slots=True)

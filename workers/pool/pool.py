@@ -30,6 +30,7 @@ from workers.pool.tree import Orphans
 BOOT = 10.0  # seconds that a child may take to say hello
 LEAVE = 1.0  # seconds that a child told to quit, or whose pipe closed, may take to be gone
 REAP = 2.0  # seconds that the fork server may take to tell of a killed child
+REPORT = 0.1  # seconds between two writings of the gauges
 MOST_BOOT_FAILURES = 10  # in a row; then something is wrong that another child will not mend
 
 log = logging.getLogger(__name__)
@@ -88,6 +89,7 @@ class Pool:
         self._boot_failures = 0
         self._deaths = 0  # unexpected ones since a job last ended well or badly by itself
         self._respawn_at = 0.0
+        self._report_at = 0.0
 
     @property
     def free(self) -> int:
@@ -147,14 +149,16 @@ class Pool:
             ConfigurationError: the children refuse to run at all.
             PoolBroken: none can be started.
         """
-        self._meters.turned()
         self._refill()
-        self._meters.children(self.ready, self.busy)
         for key, _ in self._selector.select(self._patience(longest)):
             key.data()
         now = self._clock.monotonic()
         for slot in [s for s in self._slots if s.due <= now]:
             self._overdue(slot, now)
+        if now >= self._report_at:
+            self._report_at = now + REPORT
+            self._meters.turned()
+            self._meters.children(self.ready, self.busy)
         if self._orphaned:
             self._sweep()
 
