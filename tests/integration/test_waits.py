@@ -95,9 +95,10 @@ def test_an_unknown_job_is_not_found(waits, job_id):
         waits.wait(job_id, 5)
 
 
-def test_no_job_that_ends_between_enqueue_and_wait_is_missed(waits, conn, database_url):
-    """C50, in small: finishes race with registrations; each must be answered by its notice."""
-    races = 400
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("races", [400, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_no_job_that_ends_between_enqueue_and_wait_is_missed(waits, conn, database_url, races):
+    """C50: finishes race with registrations; each must be answered by its notice."""
     jobs: list[str] = []
     seconds: list[float] = []
     ready = threading.Semaphore(0)

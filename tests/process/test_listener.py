@@ -180,7 +180,9 @@ def test_the_65th_is_refused_at_once_and_places_come_back(listener, http, addres
     assert "Traceback" not in listener.text()
 
 
-def test_a_thousand_cycles_leave_nothing_behind(http, address, conn, programs, listener):
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("cycles", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_many_cycles_leave_nothing_behind(http, address, conn, programs, listener, cycles):
     """C54: waits that end by bound, by finish, by hang-up and by mistake, again and again."""
     open_job, done_job = enqueue(conn), enqueue(conn)
     finish(conn, done_job)
@@ -198,7 +200,7 @@ def test_a_thousand_cycles_leave_nothing_behind(http, address, conn, programs, l
             assert http.get("/v1/jobs/999999/wait?max=30").status_code in (404, 503)
 
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(cycle, range(1000)))
+        list(pool.map(cycle, range(cycles)))
     http.close()
     until(lambda: waiting(http, programs) == 0, 5, "nobody waits any more")
     until(lambda: descriptors(listener.pid) <= before, 10, "every connection is closed")
