@@ -7,6 +7,7 @@ touched in ways that are atomic, or by one side alone. Never does I/O but to wak
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter, deque
 from collections.abc import Callable
@@ -22,6 +23,10 @@ AHEAD = 0.05  # seconds of work that may be claimed before a child is free
 MOST_AHEAD = 100  # claims in the buffer, however short jobs are
 SLOW_DECAY = 0.1  # weight of a new, shorter job in the estimate of a job's length
 MARK_AFTER = 0.3  # seconds that a job runs before the database is told that it started
+
+_WORTH_A_LINE = {"failed": logging.INFO, "timeout": logging.WARNING, "crashed": logging.WARNING}
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,8 @@ class Executor:
         finish = verdict(claim, end, self._assignment.kinds[claim.kind].backoff)
         self._run_seconds.labels(self._assignment.name, claim.kind).observe(end.seconds)
         self.outcomes[finish.outcome] += 1
+        if end.outcome in _WORTH_A_LINE:
+            _tell(claim, end, finish)
         self._done(Done(claim, finish, self._clock.monotonic()))
         self.feed()
         if not self._buffer:
@@ -175,3 +182,14 @@ class Executor:
     def idle(self) -> bool:
         """Whether nothing is buffered or runs."""
         return not self._buffer and not self._running
+
+
+def _tell(claim: Claim, end: End, finish: Finish) -> None:
+    fields = {
+        "job": str(claim.job_id),
+        "kind": claim.kind,
+        "attempt": claim.attempt + 1,
+        "outcome": end.outcome,
+        "state": finish.state,
+    }
+    log.log(_WORTH_A_LINE[end.outcome], "%s", end.error, extra=fields)
