@@ -7,7 +7,6 @@ the stops are those of an idle server (they should take at most 6 s).
 from __future__ import annotations
 
 import argparse
-import shutil
 import signal
 import tempfile
 import time
@@ -29,13 +28,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, default=7, help="warm starts (7)")
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="wk-bench-") as folder:
-        home = Path(folder)
-        programs = Programs(home, "")
+        programs = Programs(Path(folder), "")
         try:
             lives = [_life(programs) for _ in range(1 + args.rounds)]
         finally:
             programs.close()
-            _remove_data(home)
     warm = [ready for ready, _ in lives[1:]]
     rows = [
         _row("first start", [lives[0][0]]),
@@ -65,10 +62,3 @@ def _life(programs: Programs) -> tuple[float, float]:
 
 def _row(what: str, seconds: Sequence[float]) -> tuple[str, int, float, float]:
     return what, len(seconds), quantile(seconds, 0.5), max(seconds)
-
-
-def _remove_data(home: Path) -> None:
-    """When root started it, the data lies elsewhere (weirkeeper/server/folders.py)."""
-    link = home / "postgres"
-    if link.is_symlink():
-        shutil.rmtree(link.resolve().parent)

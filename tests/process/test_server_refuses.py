@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 from urllib.parse import urlsplit
 
@@ -40,9 +39,6 @@ def embedded(short_tmp):
     programs = Programs(short_tmp, "")
     yield programs
     programs.close()
-    link = short_tmp / "postgres"
-    if link.is_symlink():  # root's data lies elsewhere
-        shutil.rmtree(link.resolve().parent)
 
 
 def refused(programs, env, told):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -130,11 +131,20 @@ class Programs:
             for pid in left:
                 os.kill(pid, signal.SIGKILL)
             raise AssertionError(f"leaked processes: {left}") from None
+        finally:
+            _remove_data(self.home)
 
     def living(self) -> list[int]:
         """Ids of processes that carry this test's home in their environment."""
         marker = f"WEIRKEEPER_HOME={self.home}".encode()
         return [pid for pid in _pids() if marker in _environment(pid)]
+
+
+def _remove_data(home: Path) -> None:
+    """When root started a server, its data lies elsewhere (weirkeeper/server/folders.py)."""
+    for link in home.rglob("postgres"):
+        if link.is_symlink():
+            shutil.rmtree(link.resolve().parent, ignore_errors=True)
 
 
 def _pids() -> Iterator[int]:
