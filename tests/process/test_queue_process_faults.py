@@ -123,3 +123,38 @@ def test_a_fork_server_that_hangs_is_replaced(queue: TestQueue) -> None:
     until(lambda: not alive(frozen), 30, "the frozen fork server is killed")
     assert queue.final(queue.enqueue("ok"), timeout=30)["outcome"] == "completed"
     assert program.running()
+
+
+def test_two_processes_of_one_queue_share_its_jobs(queue: TestQueue) -> None:
+    first, second = queue.start(), queue.start("--slot", "t-2")
+    jobs = [queue.enqueue("sleep", {"seconds": 0.05}) for _ in range(60)]
+    assert {queue.final(job)["outcome"] for job in jobs} == {"completed"}
+    assert all(len(queue.effects(job)) == 1 for job in jobs)
+    pids = {queue.effects(job)[0]["pid"] for job in jobs}
+    assert pids & children_of(first)
+    assert pids & children_of(second)
+
+
+def test_a_slot_that_is_taken_is_refused(queue: TestQueue) -> None:
+    queue.start()
+    second = queue.start(ready=False)
+    assert second.wait(20) == 78
+    assert "--slot" in second.text()
+
+
+def test_a_frozen_process_loses_its_jobs_and_writes_nothing_when_it_thaws(queue: TestQueue) -> None:
+    frozen = queue.start()
+    job = queue.enqueue("sleep", {"seconds": 1.5})
+    queue.begun(job)
+    until(lambda: _marked(queue, job), 5, "the database knows that the job started")
+    pids = [frozen.pid, server_of(frozen), *children_of(frozen)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    queue.start("--slot", "t-2")
+    queue.begun(job, times=2, timeout=25)
+    last = queue.final(job)
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    assert frozen.wait(10) == 1
+    assert queue.attempts(job)[-1] == last
+    assert queue.outcomes(job) == ["rescued", "completed"]
