@@ -17,7 +17,10 @@ class Result:
         ours: our figure.
         target: what `ours`, or the ratio when there is a rival, is held against.
         better: whether a lower or a higher figure is better.
-        rival: the rival's figure of the same run; None = the target is absolute.
+        rival: the rival's figure of the same run; None = the target is absolute, or the rival is
+            not there.
+        relative: the target is a ratio; without the rival nothing can be judged.
+        also: further figures of the same run that are judged, too.
     """
 
     name: str
@@ -25,6 +28,8 @@ class Result:
     target: float
     better: Literal["lower", "higher"]
     rival: float | None = None
+    relative: bool = False
+    also: tuple[Result, ...] = ()
 
     @property
     def ratio(self) -> float | None:
@@ -32,14 +37,25 @@ class Result:
         return self.ours / self.rival if self.rival else None
 
     @property
-    def ok(self) -> bool:
-        """Whether the target was met."""
-        judged = self.ours if self.ratio is None else self.ratio
-        return judged <= self.target if self.better == "lower" else judged >= self.target
+    def ok(self) -> bool | None:
+        """Whether every target was met; None = the rival of one that is needed was not there."""
+        verdicts = [self._own(), *(result.ok for result in self.also)]
+        if False in verdicts:
+            return False
+        return None if None in verdicts else True
 
     def line(self) -> str:
         """The line of JSON."""
-        shown = {
+        return json.dumps(self._shown())
+
+    def _own(self) -> bool | None:
+        if self.relative and self.ratio is None:
+            return None
+        judged = self.ours if self.ratio is None else self.ratio
+        return judged <= self.target if self.better == "lower" else judged >= self.target
+
+    def _shown(self) -> dict[str, object]:
+        shown: dict[str, object] = {
             "name": self.name,
             "ours": _rounded(self.ours),
             "rival": _rounded(self.rival),
@@ -47,7 +63,9 @@ class Result:
             "target": self.target,
             "ok": self.ok,
         }
-        return json.dumps(shown)
+        if self.also:
+            shown["also"] = [result._shown() for result in self.also]  # noqa: SLF001
+        return shown
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -65,11 +83,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def finish(head: Sequence[str], rows: Sequence[Sequence[object]], result: Result) -> int:
-    """Print the table and the last line; return the exit code (0 = target met, else 1)."""
+    """Print the table and the last line; return the exit code: 1 = a target was missed, else 0."""
     print(table(head, rows))
     print()
     print(result.line(), flush=True)
-    return 0 if result.ok else 1
+    return 1 if result.ok is False else 0
 
 
 def _cell(value: object) -> str:

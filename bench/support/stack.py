@@ -41,13 +41,20 @@ class Stack:
 
 
 @contextmanager
-def database() -> Iterator[str]:
-    """A migrated database, alone on a server that ends with the block; gives its URL."""
+def server() -> Iterator[Databases]:
+    """A server that ends with the block; gives what makes databases on it."""
     cluster = ThrowawayCluster(DURABLE)
     try:
-        yield Databases(cluster.url).create()
+        yield Databases(cluster.url)
     finally:
         cluster.stop()
+
+
+@contextmanager
+def database() -> Iterator[str]:
+    """A migrated database, alone on a server that ends with the block; gives its URL."""
+    with server() as databases:
+        yield databases.create()
 
 
 @contextmanager
