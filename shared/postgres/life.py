@@ -18,6 +18,8 @@ from shared.postgres.processes import BEAT, SELF_FENCE, Registration, beat, regi
 from shared.services.process import identity
 from shared.services.service import ticker
 
+FAREWELL = 2.0  # seconds that a stop waits for a beat under way
+
 log = logging.getLogger(__name__)
 
 
@@ -83,15 +85,26 @@ class Life:
 
     def stop(self) -> None:
         """Stop beating and say that the process ended in order."""
-        self._ticker.stop()
-        with self._lock:
-            if self._conn is not None and self.epoch:
-                try:
-                    stopped(self._conn, self.epoch)
-                except WeirkeeperError as error:
-                    log.warning("could not write the end of this process: %s", error)
-                self._conn.close()
-                self._conn = None
+        self._ticker.stop(FAREWELL)
+        # A beat that hangs in a frozen database holds the lock, and must not hold the stop.
+        if not self._lock.acquire(timeout=FAREWELL):
+            log.warning("could not write the end of this process: the last beat hangs")
+            return
+        try:
+            self._say_stopped()
+        finally:
+            self._lock.release()
+
+    def _say_stopped(self) -> None:
+        if self._conn is None:
+            return
+        if self.epoch:
+            try:
+                stopped(self._conn, self.epoch)
+            except WeirkeeperError as error:
+                log.warning("could not write the end of this process: %s", error)
+        self._conn.close()
+        self._conn = None
 
     def _tick(self) -> None:
         sent = SYSTEM.monotonic()
