@@ -7,6 +7,7 @@ database holds no job that has not ended. Ours runs its four children and keeps 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from bench.peers.lineup import GRAPHILE, OURS, PGQUEUER, arguments, lineup
 from bench.support.contestant import NOOP, Entry, analyse, ended
@@ -24,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     with lineup(args.alone) as entries:
         taken = interleaved(
-            {name: lambda e=entry: drain(e, args.jobs) for name, entry in entries.items()},
+            {name: partial(drain, entry, args.jobs) for name, entry in entries.items()},
             args.rounds,
         )
     rows = [(name, len(v), min(v), median(v), max(v)) for name, v in taken.items()]

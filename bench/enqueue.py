@@ -8,6 +8,7 @@ says.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from bench.peers.lineup import OURS, arguments, lineup
 from bench.support.contestant import NOOP, Contestant, Entry
@@ -33,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
     with lineup(args.alone) as entries:
         for what, way, jobs in ways:
             taken = interleaved(
-                {name: lambda e=e, w=way, n=jobs: _rate(e, w, n) for name, e in entries.items()},
+                {name: partial(_rate, entry, way, jobs) for name, entry in entries.items()},
                 args.rounds,
             )
             rows += [(what, n, len(v), min(v), median(v), max(v)) for n, v in taken.items()]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 
 from bench.support.application import QUEUE
 from bench.support.contestant import NOOP
@@ -47,6 +48,10 @@ class Line:
         self._conn = connect(url, "bench", Use.HOT)
         self._claims = Claims(self._conn, QUEUE, EPOCH)
 
+    def close(self) -> None:
+        """End the session."""
+        self._conn.close()
+
     def claim(self) -> float:
         """Milliseconds of a claim, the median of some."""
         return median([self._once() for _ in range(CLAIMS)])
@@ -66,8 +71,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--few", type=int, default=10_000, help="ready jobs (10000)")
     parser.add_argument("--rounds", type=int, default=9, help=f"of {CLAIMS} claims each (9)")
     args = parser.parse_args(argv)
-    with server() as databases:
-        lines = {n: Line(databases, n) for n in (args.many, args.few)}
+    with server() as databases, ExitStack() as stack:
+        lines = {n: stack.enter_context(closing(Line(databases, n))) for n in (args.many, args.few)}
         taken = interleaved({f"{n:,} ready": line.claim for n, line in lines.items()}, args.rounds)
     rows = [(name, len(v), min(v), median(v), max(v)) for name, v in taken.items()]
     many, few = taken.values()

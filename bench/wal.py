@@ -8,6 +8,7 @@ Worker deletes what it finished.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import psycopg
 
@@ -27,7 +28,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     with lineup(args.alone) as entries:
         taken = interleaved(
-            {name: lambda e=entry: _bytes(e, args.jobs) for name, entry in entries.items()},
+            {name: partial(_bytes, entry, args.jobs) for name, entry in entries.items()},
             args.rounds,
         )
     rows = [(name, len(v), min(v), median(v), max(v)) for name, v in taken.items()]

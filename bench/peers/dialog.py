@@ -25,13 +25,14 @@ class Dialog:
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
         self._log = log
-        self._process = subprocess.Popen(
-            list(command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log.open("ab"),
-            start_new_session=True,
-        )
+        with log.open("ab") as errors:
+            self._process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
         self._heard = b""
 
     def ask(self, command: str, **given: Any) -> dict[str, Any]:
