@@ -1,8 +1,8 @@
 """Weirkeeper: the one name that an application imports.
 
 Stands above everything: it hands on the public names of `shared` and adds none of its own. It is
-lazy (PEP 562), so that `python -m weirkeeper.child`, which may run in another interpreter than
-ours, imports nothing but itself.
+lazy (PEP 562): `weirkeeper.identity`, which checks that `shared` is ours, must be importable before
+`shared` is, and a program that only enqueues loads nothing else.
 
     import psycopg, weirkeeper
 
@@ -23,9 +23,20 @@ if TYPE_CHECKING:
     from shared.app import App as App
     from shared.backoff import Backoff as Backoff
     from shared.config.queues import Queue as Queue
+    from shared.errors import ConfigurationError as ConfigurationError
+    from shared.errors import DatabaseRefused as DatabaseRefused
+    from shared.errors import DatabaseUnavailable as DatabaseUnavailable
+    from shared.errors import InvalidArguments as InvalidArguments
+    from shared.errors import NotFound as NotFound
+    from shared.errors import UnknownEventType as UnknownEventType
+    from shared.errors import UnknownKind as UnknownKind
+    from shared.errors import ValuesRefused as ValuesRefused
+    from shared.errors import WaitersFull as WaitersFull
+    from shared.errors import WeirkeeperError as WeirkeeperError
     from shared.events.event import Event as Event
     from shared.events.subscriptions import Subscription as Subscription
     from shared.events.type import EventType as EventType
+    from shared.jobs.context import Context as Context
     from shared.jobs.kinds import Kind as Kind
     from shared.jobs.outcomes import Completed as Completed
     from shared.jobs.outcomes import Discard as Discard
@@ -42,38 +53,60 @@ _HOMES = {
     "App": "shared.app:App",
     "Backoff": "shared.backoff:Backoff",
     "Completed": "shared.jobs.outcomes:Completed",
+    "ConfigurationError": "shared.errors:ConfigurationError",
+    "Context": "shared.jobs.context:Context",
+    "DatabaseRefused": "shared.errors:DatabaseRefused",
+    "DatabaseUnavailable": "shared.errors:DatabaseUnavailable",
     "Discard": "shared.jobs.outcomes:Discard",
     "EnqueueOpts": "shared.jobs.port:EnqueueOpts",
     "Event": "shared.events.event:Event",
     "EventType": "shared.events.type:EventType",
+    "InvalidArguments": "shared.errors:InvalidArguments",
     "Jobs": "shared.postgres.jobs:PostgresJobs",
     "Kind": "shared.jobs.kinds:Kind",
+    "NotFound": "shared.errors:NotFound",
     "Queue": "shared.config.queues:Queue",
     "Recorder": "shared.postgres.recorder:PostgresRecorder",
     "Retry": "shared.jobs.outcomes:Retry",
     "Snooze": "shared.jobs.outcomes:Snooze",
     "Subscription": "shared.events.subscriptions:Subscription",
+    "UnknownEventType": "shared.errors:UnknownEventType",
+    "UnknownKind": "shared.errors:UnknownKind",
+    "ValuesRefused": "shared.errors:ValuesRefused",
     "Wait": "shared.jobs.port:Wait",
+    "WaitersFull": "shared.errors:WaitersFull",
     "Waits": "shared.postgres.waits:PostgresWaits",
+    "WeirkeeperError": "shared.errors:WeirkeeperError",
 }
 
 __all__ = [
     "App",
     "Backoff",
     "Completed",
+    "ConfigurationError",
+    "Context",
+    "DatabaseRefused",
+    "DatabaseUnavailable",
     "Discard",
     "EnqueueOpts",
     "Event",
     "EventType",
+    "InvalidArguments",
     "Jobs",
     "Kind",
+    "NotFound",
     "Queue",
     "Recorder",
     "Retry",
     "Snooze",
     "Subscription",
+    "UnknownEventType",
+    "UnknownKind",
+    "ValuesRefused",
     "Wait",
+    "WaitersFull",
     "Waits",
+    "WeirkeeperError",
 ]
 
 

@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from shared.clock import SYSTEM
-from shared.errors import InvalidArguments, WeirkeeperError
+from shared.config.spelling import command_line
+from shared.errors import ConfigurationError, InvalidArguments, WeirkeeperError
 from shared.ops.corpus import Imported, Matches, Saved
 from shared.ops.desk import Desk
 from shared.ops.table import call
+from shared.postgres.catalog import has_route
 from shared.postgres.connect import Connection
 from shared.postgres.journeys import Journey, journeys
 from shared.postgres.processes import LEASE, processes
@@ -26,6 +28,7 @@ from shared.site.receipts import SUBSCRIPTION
 
 SINGLES = 25
 UNDER = "weirkeeper-demo"
+EVENT = "corpus.note.changed"
 PATIENCE = 300.0  # seconds until everything must be searchable
 TEXTS = (
     "The relay takes at most two hundred events a pass.",
@@ -40,11 +43,15 @@ Tell = Callable[[str], None]
 
 @dataclass(slots=True)
 class Report:
-    """What happened. Durations in seconds."""
+    """What happened. Durations in seconds.
+
+    Attributes:
+        searchable_seconds: from the import's start; None: nothing had changed.
+    """
 
     imported: Imported | None = None
     import_seconds: float = 0.0
-    searchable_seconds: float = 0.0
+    searchable_seconds: float | None = None
     not_searchable: list[str] = field(default_factory=list)
     imported_journeys: list[Journey] = field(default_factory=list)
     single_journeys: list[Journey] = field(default_factory=list)
@@ -65,17 +72,26 @@ def quantile(values: Sequence[float], share: float) -> float | None:
 
 
 def require_ready(conn: Connection) -> dict[str, str]:
-    """Refuse to begin unless the relay and the index queue are ready; return addresses by role.
+    """Refuse to begin without the site, the relay and the index queue; return addresses by role.
+
+    The database knows what runs; this shell's WEIRKEEPER_APP may be another.
 
     Raises:
-        WeirkeeperError: they are not.
+        ConfigurationError: the application that runs is without the site.
+        WeirkeeperError: the processes are not ready.
     """
+    if not has_route(conn, EVENT, SUBSCRIPTION):
+        raise ConfigurationError(
+            "demo: expected the reference site, whose notes it writes; got an application without "
+            "it; start the server with App(…, include_site=True), or without WEIRKEEPER_APP"
+        )
     alive = [row for row in processes(conn) if row["phase"] == "ready" and row["beat_age"] < LEASE]
     have = {row["queue"] or row["role"] for row in alive}
     if missing := {"relay", "index"} - have:
+        ours = command_line()
         raise WeirkeeperError(
             f"processes: expected relay and index ready; not ready: {', '.join(sorted(missing))}; "
-            "start `weirkeeper server` in another shell, or wait: `weirkeeper status --wait 60`"
+            f"start `{ours} server` in another shell, or wait: `{ours} status --wait 60`"
         )
     return {row["role"]: row["address"] for row in alive if row["address"]}
 
@@ -108,7 +124,8 @@ def _import(desk: Desk, conn: Connection, folders: Sequence[Path], report: Repor
     report.import_seconds = SYSTEM.monotonic() - started
     events = report.imported.event_ids
     report.not_searchable = await_indexed(desk, events)
-    report.searchable_seconds = SYSTEM.monotonic() - started
+    if events:
+        report.searchable_seconds = SYSTEM.monotonic() - started
     report.imported_journeys = journeys(conn, events, SUBSCRIPTION)
 
 
@@ -133,10 +150,11 @@ def _left(deadline: float) -> float:
 
 
 def _together(parts: Sequence[Imported]) -> Imported:
+    """One account of all imports; the note above them all arrived with each, and counts once."""
     return Imported(
         created=sum(part.created for part in parts),
         updated=sum(part.updated for part in parts),
-        unchanged=sum(part.unchanged for part in parts),
+        unchanged=sum(part.unchanged for part in parts) - (len(parts) - 1),
         skipped=[line for part in parts for line in part.skipped],
         event_ids=[event_id for part in parts for event_id in part.event_ids],
     )

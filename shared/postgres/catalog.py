@@ -31,6 +31,19 @@ def declare(conn: Connection, app: App, *, replace: bool = False) -> None:
         _routes(conn, app, replace=replace)
 
 
+def has_route(conn: Connection, event_type: str, subscription: str) -> bool:
+    """Whether events of a type become jobs of a subscription in what runs on this database.
+
+    Args:
+        conn: any session.
+        event_type: name of the type.
+        subscription: name of the subscription.
+    """
+    with translated():
+        params = {"type": event_type, "subscription": subscription}
+        return conn.execute(statement("catalog/has_route"), params).fetchone() is not None
+
+
 def _queues(conn: Connection, queues: Mapping[str, Queue]) -> None:
     rows = sorted(queues.values(), key=lambda q: q.name)
     conn.execute(

@@ -14,9 +14,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Generic, Self, TypeVar
+from uuid import UUID
 
 from shared.clock import SYSTEM
-from shared.errors import NotFound, WaitersFull, WeirkeeperError
+from shared.errors import InvalidArguments, NotFound, WaitersFull, WeirkeeperError
 from shared.jobs.port import Wait
 from shared.notices.channels import FANOUT, FINAL, is_event_id, is_job_id
 from shared.notices.source import NoticeSource
@@ -35,7 +36,7 @@ class PostgresWaits:
 
     Args:
         url: libpq URI, direct (no pooler).
-        name: of the sessions.
+        name: of the caller, shown as `application_name` of both sessions: "weirkeeper NAME …".
     """
 
     def __init__(self, url: str, name: str) -> None:
@@ -46,34 +47,38 @@ class PostgresWaits:
         # When the loop died, the slow poll still answers.
         self._source = NoticeSource(ear, self._waiters, lambda _: None, always=False)
 
-    def wait(self, job_id: str, max_seconds: float) -> Wait:
+    def wait(self, job_id: str | int, max_seconds: float) -> Wait:
         """Wait until a job is final; see shared.jobs.port.Waits.wait.
 
         Args:
-            job_id: a decimal number.
+            job_id: a number, or its text as `enqueue` returns it.
             max_seconds: bound; 0 looks once.
 
         Returns:
             How the job stands. Not finished: the bound passed, or 64 others wait already.
 
         Raises:
+            InvalidArguments: neither text nor a number.
             NotFound: no such job.
             DatabaseUnavailable: nothing could be read within the bound.
         """
+        key = _text("job id", job_id, int, "what enqueue returned")
 
         def look() -> Wait:
-            found = self._answers.jobs([job_id]) if is_job_id(job_id) else {}
-            if job_id not in found:
-                raise NotFound(f"job: expected the id of one that is kept; got {job_id[:40]!r}")
-            return found[job_id]
+            found = self._answers.jobs([key]) if is_job_id(key) else {}
+            if key not in found:
+                raise NotFound(f"job: expected the id of one that is kept; got {key[:40]!r}")
+            return found[key]
 
-        return self._until(FINAL, job_id, look, lambda answer: answer.finished, max_seconds)
+        return self._until(FINAL, key, look, lambda answer: answer.finished, max_seconds)
 
-    def await_fanout(self, event_id: str, subscription: str, max_seconds: float) -> str | None:
+    def await_fanout(
+        self, event_id: str | UUID, subscription: str, max_seconds: float
+    ) -> str | None:
         """Wait for an event's fan-out; see shared.jobs.port.Waits.await_fanout.
 
         Args:
-            event_id: a uuid.
+            event_id: a uuid, or its text as `record` returns it.
             subscription: whose job is asked for.
             max_seconds: bound; 0 looks once.
 
@@ -81,10 +86,11 @@ class PostgresWaits:
             The job's id. None: the bound passed, or the event has no job for the subscription.
 
         Raises:
+            InvalidArguments: neither text nor a uuid.
             NotFound: no such event.
             DatabaseUnavailable: nothing could be read within the bound.
         """
-        key = event_id.lower()
+        key = _text("event id", event_id, UUID, "what record returned").lower()
 
         def look() -> tuple[bool, str | None]:
             found = self._answers.fanouts([key]) if is_event_id(key) else {}
@@ -142,6 +148,17 @@ class PostgresWaits:
     def _read(self, look: Callable[[], T]) -> T:
         with self._reading:
             return look()
+
+
+def _text(what: str, given: object, other: type, hint: str) -> str:
+    """An id as text: what Python and SQL return for the same one differs in type."""
+    if isinstance(given, str):
+        return given
+    if isinstance(given, other) and not isinstance(given, bool):
+        return str(given)
+    raise InvalidArguments(
+        f"{what}: expected text or {other.__name__}; got {given!r:.40}; give {hint}"
+    )
 
 
 class _Last(Generic[T]):

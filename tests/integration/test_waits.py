@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from uuid import UUID
 
 import psycopg
 import pytest
 
-from shared.errors import DatabaseUnavailable, NotFound
+from shared.errors import DatabaseUnavailable, InvalidArguments, NotFound
 from shared.notices.waiters import LIMIT
 from shared.postgres.connect import Use, connect
 from shared.postgres.statements import statement
@@ -93,6 +94,22 @@ def test_a_job_put_back_by_hand_is_not_final_any_more(waits, conn):
 def test_an_unknown_job_is_not_found(waits, job_id):
     with pytest.raises(NotFound, match="expected the id of one that is kept"):
         waits.wait(job_id, 5)
+
+
+def test_an_id_is_taken_as_sql_and_python_return_it(waits, conn):
+    job_id = enqueue(conn)
+    assert waits.wait(int(job_id), 0) == waits.wait(job_id, 0)
+    event_id = record(conn)
+    fan_out(conn, event_id, {"corpus.index": 12})
+    assert waits.await_fanout(UUID(event_id), "corpus.index", 0) == "12"
+
+
+@pytest.mark.parametrize("given", [None, 1.0, True, b"1", ["1"]])
+def test_what_can_be_no_id_is_refused_in_words(waits, given):
+    with pytest.raises(InvalidArguments, match=r"job id: expected text or int; got .*enqueue"):
+        waits.wait(given, 5)
+    with pytest.raises(InvalidArguments, match=r"event id: expected text or UUID; got .*record"):
+        waits.await_fanout(given, "corpus.index", 5)
 
 
 @pytest.mark.timeout(900)

@@ -114,7 +114,7 @@ def test_version_answers_without_a_database(tmp_path):
     done = run("version", env={"WEIRKEEPER_HOME": str(tmp_path), "DATABASE_URL": ""})
     assert done.returncode == 0
     assert done.stdout.startswith("weirkeeper 0.1.0\npython ")
-    assert "no database: start one with `weirkeeper server`" in done.stdout
+    assert "no database: start one with `script/weirkeeper server`" in done.stdout
     assert run("--version", env={"DATABASE_URL": ""}).stdout.startswith("weirkeeper 0.1.0\n")
 
 

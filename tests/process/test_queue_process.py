@@ -173,6 +173,11 @@ def test_check_tells_the_queues_numbers(queue: TestQueue) -> None:
         ("t", {"WEIRKEEPER_APP": "nowhere.at:all"}, "nowhere.at:all"),
         ("t", {"WEIRKEEPER_APP": "tests.support.bad_apps:no_module"}, "nowhere.handlers"),
         ("t", {"WEIRKEEPER_APP": "tests.support.bad_apps:starts_thread"}, "start no thread"),
+        (
+            "t",
+            {"WEIRKEEPER_APP": "tests.support.bad_apps:too_few"},
+            "kind t.event: handler tests.support.app:ok: expected parameters (ctx, args, event);",
+        ),
     ],
 )
 def test_what_cannot_work_is_refused_with_one_line(

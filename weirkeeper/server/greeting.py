@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from shlex import quote
 
-from shared.config.home import default_home
+from shared.app import App
 from shared.config.settings import masked
-
-ROOT = Path(__file__).resolve().parents[2]
+from shared.config.spelling import command_line
+from shared.site.receipts import SUBSCRIPTION
 
 
 def greeting(
-    home: Path, database_url: str, addresses: Mapping[str, str], seconds: float
+    home: Path, database_url: str, addresses: Mapping[str, str], seconds: float, app: App
 ) -> list[str]:
     """The lines.
 
@@ -22,9 +22,10 @@ def greeting(
         database_url: shown without its password.
         addresses: host:port by role.
         seconds: from the start until ready.
+        app: what runs, the site's declarations included if it has them.
     """
     listener, metrics = (addresses.get(role, "") for role in ("listener", "metrics"))
-    ours = _command(home)
+    ours = command_line(home)
     psql = quote(str(home / "run" / "psql"))
     return [
         f"ready after {seconds:.1f} s",
@@ -35,21 +36,27 @@ def greeting(
         f"  logs       {home / 'log'}",
         "",
         "Try next, in a second shell:",
-        f"  {ours} demo",
+        *([f"  {ours} demo"] if has_site(app) else []),
         f"  {ours} status",
         f"  curl -s http://{metrics}/metrics | grep ^weirkeeper_jobs",
-        f'  {psql} -c "select weirkeeper.{_RECORD}"',
-        f'  {psql} -c "select weirkeeper.{_ENQUEUE}"',
+        *(f'  {psql} -c "select weirkeeper.{call}"' for call in _calls(app)),
         "",
         "Ctrl-C drains and stops everything; the data stays.",
     ]
 
 
-_RECORD = "record_event('corpus.note.changed', subject => 'til://hello')"
-_ENQUEUE = "enqueue('corpus.reindex', '{}')"
+def has_site(app: App) -> bool:
+    """Whether the reference site's declarations are among the application's."""
+    return any(subscription.name == SUBSCRIPTION for subscription in app.subscriptions)
 
 
-def _command(home: Path) -> str:
-    script = ROOT / "script" / "weirkeeper"
-    command = "script/weirkeeper" if script.is_file() else "weirkeeper"
-    return command if home == default_home() else f"WEIRKEEPER_HOME={quote(str(home))} {command}"
+def _calls(app: App) -> Iterator[str]:
+    """An event to record and a job to enqueue: the first that are declared."""
+    if has_site(app):
+        yield "record_event('corpus.note.changed', subject => 'writing://hello')"
+        yield "enqueue('corpus.reindex', '{}')"
+        return
+    for event_type in app.event_types[:1]:
+        yield f"record_event('{event_type.name}')"
+    for kind in app.kinds[:1]:
+        yield f"enqueue('{kind.name}', '{{}}')"

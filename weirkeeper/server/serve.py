@@ -117,7 +117,7 @@ def _tell_when_ready(start: Start, supervisor: Supervisor, stop: StopSignal) -> 
     addresses = Readiness(start.url, roles, supervisor, home / "log").wait(stop, say)
     if addresses is not None:
         seconds = SYSTEM.monotonic() - start.began
-        for line in greeting(home, start.url, addresses, seconds):
+        for line in greeting(home, start.url, addresses, seconds, start.deployment.app):
             say(line)
 
 

@@ -1,12 +1,14 @@
 """Finding the functions that kinds name: imported once, in the fork server, for one queue.
 
 Before this: the application's declarations. After it: the runner calls what was found. A handler
-that cannot be imported refuses the whole process, with the module's name.
+that cannot be imported, or called with what it will get, refuses the whole process, with its name:
+else every job would fail for the same reason, as often as it may.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +16,9 @@ from typing import Any
 from shared.app import App
 from shared.errors import ConfigurationError
 from shared.jobs.kinds import Kind
+
+GIVEN = ("ctx", "args")
+EVENT = "event"  # given to a subscription's handler as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +33,33 @@ def load_handlers(app: App, queue: str) -> dict[str, Handler]:
     """Import the handlers of a queue's kinds.
 
     Raises:
-        ConfigurationError: one cannot be imported, or is no function.
+        ConfigurationError: one cannot be imported, is no function, or takes other parameters.
     """
     subscribed = {subscription.name for subscription in app.subscriptions}
     return {
-        kind.name: Handler(_function(kind), kind.name in subscribed)
+        kind.name: _handler(kind, wants_event=kind.name in subscribed)
         for kind in app.all_kinds.values()
         if kind.queue == queue
     }
+
+
+def _handler(kind: Kind, *, wants_event: bool) -> Handler:
+    function = _function(kind)
+    given = (*GIVEN, EVENT) if wants_event else GIVEN
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of C, without a signature: its first call will tell
+        return Handler(function, wants_event)
+    try:
+        signature.bind(*given)
+    except TypeError as error:
+        raise ConfigurationError.of(
+            f"kind {kind.name}: handler {kind.handler}",
+            f"parameters ({', '.join(given)})",
+            str(signature),
+            f"correct it ({error})",
+        ) from error
+    return Handler(function, wants_event)
 
 
 def _function(kind: Kind) -> Callable[..., Any]:

@@ -11,11 +11,13 @@ from panel.cli.desk import add_desk_arguments, open_desk
 from panel.cli.output import complain, milliseconds, print_json
 from panel.cli.terminal import Column, here
 from shared.config.settings import Settings
+from shared.config.spelling import command_line
 from shared.errors import NotFound
 from shared.postgres.connect import Use, connect
 
 HELP = "import notes into the running server, search them, and show what happened on the way"
 ROOT = Path(__file__).resolve().parents[3]
+UNCHANGED = "nothing had changed"
 HAPPENED = (Column("what", style=lambda _: "bold"), Column("figure", right=True), Column("more"))
 SEARCHES = (
     Column("query", style=lambda _: "bold"),
@@ -80,12 +82,13 @@ def _print(report: Report) -> None:
     metrics, listener = (report.addresses.get(role, "") for role in ("metrics", "listener"))
     if metrics:
         print(f"The same figures, as they are counted: curl -s http://{metrics}/metrics")
-    if listener and report.single_journeys:
-        job_id = report.single_journeys[0].job_id
+    job_id = report.single_journeys[0].job_id if report.single_journeys else None
+    if listener and job_id:
         print(
             f"How one of these jobs ended:           curl -s http://{listener}/v1/jobs/{job_id}/wait"
         )
-    print("Every attempt of it:                   weirkeeper jobs list --kind corpus.index")
+    if job_id:
+        print(f"Every attempt of it:                   {command_line()} jobs get {job_id}")
 
 
 def _happened(report: Report) -> list[tuple[str, str, str]]:
@@ -113,11 +116,7 @@ def _happened(report: Report) -> list[tuple[str, str, str]]:
             f"{len({j.job_id for j in every if j.finished is not None}):,}",
             f"{len(report.not_searchable)} missing",
         ),
-        (
-            "all searchable after",
-            milliseconds(report.searchable_seconds),
-            "from the import's start",
-        ),
+        _searchable(report),
         _latency(
             "note → searchable", [j.finished for j in report.single_journeys], "one at a time"
         ),
@@ -128,11 +127,18 @@ def _happened(report: Report) -> list[tuple[str, str, str]]:
     ]
 
 
+def _searchable(report: Report) -> tuple[str, str, str]:
+    name, seconds = "all searchable after", report.searchable_seconds
+    if seconds is None:
+        return name, "-", UNCHANGED
+    return name, milliseconds(seconds), "from the import's start"
+
+
 def _latency(name: str, found: list[float | None] | list[float], more: str) -> tuple[str, str, str]:
     values = [value for value in found if value is not None]
     p50, p99 = quantile(values, 0.5), quantile(values, 0.99)
     if p50 is None or p99 is None:
-        return name, "-", "nothing had changed"
+        return name, "-", UNCHANGED
     return name, milliseconds(p50), f"p50; p99 {milliseconds(p99)}; {more}"
 
 

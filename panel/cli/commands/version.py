@@ -7,6 +7,7 @@ import platform
 from importlib.metadata import version
 
 from shared.config.settings import Settings
+from shared.config.spelling import command_line
 from shared.errors import WeirkeeperError
 from shared.postgres.connect import Use, connect
 from shared.postgres.migrator import applied, migrations
@@ -34,12 +35,14 @@ def _schema() -> str:
     known = f"{migrations()[-1].version:04} in this build"
     settings = Settings.load()
     if not settings.direct_url:
-        return f"{known}; no database: start one with `weirkeeper server`, or set DATABASE_URL"
+        return (
+            f"{known}; no database: start one with `{command_line()} server`, or set DATABASE_URL"
+        )
     try:
         with connect(settings.direct_url, "version", Use.READ) as conn:
             have = applied(conn)
             server = conn.info.server_version
     except WeirkeeperError as error:
         return f"{known}; the database does not answer: {str(error).splitlines()[0]}"
-    newest = f"{have[-1][0]:04}" if have else "none: run `weirkeeper migrate`"
+    newest = f"{have[-1][0]:04}" if have else f"none: run `{command_line()} migrate`"
     return f"{known}; {newest} in the database (Postgres {server // 10000}.{server % 10000})"
