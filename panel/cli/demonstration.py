@@ -82,8 +82,8 @@ def require_ready(conn: Connection) -> dict[str, str]:
     """
     if not has_route(conn, EVENT, SUBSCRIPTION):
         raise ConfigurationError(
-            "demo: expected the reference site, whose notes it writes; got an application without "
-            "it; start the server with App(…, include_site=True), or without WEIRKEEPER_APP"
+            "application: expected one with the reference site, whose notes it writes; got one "
+            "without; start the server with App(…, include_site=True), or without WEIRKEEPER_APP"
         )
     alive = [row for row in processes(conn) if row["phase"] == "ready" and row["beat_age"] < LEASE]
     have = {row["queue"] or row["role"] for row in alive}

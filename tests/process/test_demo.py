@@ -8,7 +8,9 @@ import psycopg
 import pytest
 
 from panel.cli.commands import demo
+from shared.app import App
 from shared.errors import NotFound
+from shared.postgres.catalog import declare
 from tests.support.flow import Flow, cli, write_notes
 
 
@@ -55,9 +57,26 @@ def test_twice(programs, flow, tmp_path):
     text = run(programs, "--notes", str(tmp_path))
     assert "bad.md: skipped: expected UTF-8" in text
     lines = [line.split("  ")[0] for line in text.splitlines()]
+    figures = [line.split("  ")[-1] for line in text.splitlines() if "all searchable" in line]
+    assert figures == ["nothing had changed"]
     for name in ("notes imported", "relay passes", "note → searchable", "receipt", "query"):
         assert name in lines
     assert "\x1b" not in text
+
+
+def test_the_project_s_own_docs_are_each_counted_once(programs, flow):
+    told = [report(programs)["imported"] for _ in range(2)]
+    notes = flow.one("select count(*) from site.note where slug not like 'demo-%'")
+    assert [(t["created"], t["unchanged"]) for t in told] == [(notes, 0), (0, notes)]
+
+
+def test_an_application_without_the_site_is_refused_in_one_line(programs, flow):
+    declare(flow.conn, App(include_site=False), replace=True)
+    program = cli(programs, "demo")
+    assert program.wait(30) == 78
+    (line,) = program.text().splitlines()
+    assert line.startswith("weirkeeper demo: application: expected one with the reference site")
+    assert flow.notes() == 0
 
 
 def test_a_package_without_docs_asks_for_a_folder(monkeypatch, tmp_path):
