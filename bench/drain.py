@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
 def drain(entry: Entry, jobs: int) -> float:
     """Jobs a second of one contestant, from its first job on."""
     with entry() as contestant:
-        contestant.fill(NOOP, jobs)
+        contestant.load(NOOP, jobs)
         analyse(contestant.url)
         contestant.work(jobs)
         starts = contestant.starts()

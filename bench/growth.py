@@ -13,7 +13,7 @@ from contextlib import ExitStack, closing
 from bench.support.application import QUEUE
 from bench.support.contestant import NOOP
 from bench.support.figures import interleaved, median, milliseconds
-from bench.support.ours import APP
+from bench.support.ours import APP, LOAD
 from bench.support.report import Result, finish
 from bench.support.stack import server
 from shared.app import load_app
@@ -28,7 +28,6 @@ TARGET = 1.2
 BATCH = 100
 CLAIMS = 8  # of a line in one round; their median is its figure
 EPOCH = 1
-FILL = "insert into weirkeeper.job (kind) select %s from generate_series(1, %s)"
 
 
 class Line:
@@ -43,7 +42,7 @@ class Line:
         url = databases.create()
         with connect(url, "bench", Use.MIGRATE) as conn:
             declare(conn, load_app(APP))
-            conn.execute(FILL, (NOOP, jobs))
+            conn.execute(LOAD, (NOOP, jobs))
             conn.execute("vacuum analyze")
         self._conn = connect(url, "bench", Use.HOT)
         self._claims = Claims(self._conn, QUEUE, EPOCH)

@@ -53,7 +53,7 @@ def held(entry: Entry, jobs: int, singles: int) -> tuple[float, float]:
         contestant.work()
         without = median(until_started(contestant, singles))
     with entry() as contestant, snapshot(contestant.url):
-        contestant.fill(NOOP, jobs)
+        contestant.load(NOOP, jobs)
         analyse(contestant.url)
         contestant.work(jobs)
         starts = contestant.starts()

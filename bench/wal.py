@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
 def _bytes(entry: Entry, jobs: int) -> float:
     with entry() as contestant, psycopg.connect(contestant.url, autocommit=True) as conn:
         before = _position(conn)
-        contestant.fill(NOOP, jobs)
+        contestant.load(NOOP, jobs)
         contestant.work(jobs)
         contestant.starts()
         ended(contestant)

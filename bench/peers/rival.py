@@ -51,6 +51,10 @@ class Peer:
         """Its bulk function."""
         return float(self._client.ask("fill", kind=kind, jobs=jobs)["nanoseconds"]) / 1e9
 
+    def load(self, kind: str, jobs: int) -> None:
+        """Its bulk function."""
+        self.fill(kind, jobs)
+
     def each(self, kind: str, jobs: int) -> float:
         """Its function for one job."""
         return float(self._client.ask("each", kind=kind, jobs=jobs)["nanoseconds"]) / 1e9

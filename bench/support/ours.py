@@ -17,7 +17,7 @@ from shared.app import load_app
 from shared.postgres.catalog import declare
 from shared.postgres.connect import connect
 from tests.support.databases import Databases
-from tests.support.processes import Programs
+from tests.support.processes import Program, Programs
 from tests.support.waiting import until
 from weirkeeper import EnqueueOpts, Jobs, Waits
 
@@ -26,6 +26,7 @@ READY = 30.0  # seconds that the program may take to start
 UNFINISHED = (
     "select exists (select from weirkeeper.running) or exists (select from weirkeeper.ready)"
 )
+LOAD = "insert into weirkeeper.job (kind) select %s from generate_series(1, %s)"
 STARTED = "select from weirkeeper.process where slot = %s and phase = 'ready'"
 
 
@@ -39,6 +40,7 @@ class Ours:
         self._folder = folder
         self._programs = programs
         self._expected = 0
+        self._program: Program | None = None
         self._conn = psycopg.connect(url, autocommit=True)
         self._jobs = Jobs(self._conn)
         self._waits = Waits(url, "bench")
@@ -50,6 +52,10 @@ class Ours:
             for _ in range(jobs):
                 self._jobs.enqueue(kind, {})
         return time.perf_counter() - began
+
+    def load(self, kind: str, jobs: int) -> None:
+        """As any language may: by rows with a kind alone, which a trigger completes."""
+        self._conn.execute(LOAD, (kind, jobs))
 
     def each(self, kind: str, jobs: int) -> float:
         """Through the Python function, a commit each."""
@@ -66,13 +72,8 @@ class Ours:
             FOLDER: str(self._folder),
             CALLS: str(max(1, expected)),
         }
-        program = self._programs.start("workers", QUEUE, env=env)
-
-        def ready() -> bool:
-            assert program.running(), program.text()
-            return self._conn.execute(STARTED, (QUEUE,)).fetchone() is not None
-
-        until(ready, READY, "the queue process is ready")
+        self._program = self._programs.start("workers", QUEUE, env=env)
+        until(self._ready, READY, "the queue process is ready")
 
     def starts(self) -> list[int]:
         """From the memory of all children."""
@@ -110,7 +111,16 @@ class Ours:
         self._waits.close()
         self._conn.close()
 
+    def _ready(self) -> bool:
+        self._check_alive()
+        return self._conn.execute(STARTED, (QUEUE,)).fetchone() is not None
+
+    def _check_alive(self) -> None:
+        assert self._program is not None, "call work first"
+        assert self._program.running(), self._program.text()
+
     def _called(self) -> int:
+        self._check_alive()
         return sum(map(_count, self._folder.glob("calls-*")))
 
 
