@@ -27,7 +27,7 @@ SETTINGS = (
     Setting(
         "DATABASE_URL",
         "",
-        "Postgres to use (libpq URI); empty = the embedded server that `weirkeeper server` starts",
+        "Postgres to use (libpq URI); empty = the embedded server that `script/server` starts",
         secret=True,
     ),
     Setting(

@@ -81,6 +81,12 @@ def test_every_decision_is_in_the_index():
             assert f"[{name[:4]}]({name})" in index, path
 
 
+def test_every_measurement_is_in_the_table():
+    there = {PurePosixPath(p).stem for p in tracked() if re.fullmatch(r"bench/[a-z_]+\.py", p)}
+    rows = re.findall(r"^\| `(\w+)` \|", read("bench/README.md"), re.MULTILINE)
+    assert rows == sorted({name for name in there if not name.startswith("__")})
+
+
 def test_the_walk_names_every_program():
     walk = read("docs/architecture.md")
     for path in tracked():

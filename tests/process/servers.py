@@ -20,11 +20,16 @@ STOP = 60.0
 
 
 class Server:
-    """One `python -P -m weirkeeper.server`."""
+    """One `python -P -m weirkeeper.server`, or another program that becomes one."""
 
-    def __init__(self, programs: Programs, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        programs: Programs,
+        env: Mapping[str, str] | None = None,
+        program: Program | None = None,
+    ) -> None:
         self.home = Path({**programs.environment, **(env or {})}["WEIRKEEPER_HOME"])
-        self.program: Program = programs.start("weirkeeper.server", env=env)
+        self.program = program or programs.start("weirkeeper.server", env=env)
 
     def until_ready(self) -> Server:
         """Wait for its greeting."""

@@ -14,7 +14,7 @@ from shared.ops.table import OPERATIONS
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "operations_table.md"
 INTRODUCTION = """\
-# Operations
+# Every operation
 
 Each is declared once, in `shared/ops`, and every face calls the same function. Written by
 `python -m tests.support.operations_table`; a test keeps it equal to the code.

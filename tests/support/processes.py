@@ -25,12 +25,14 @@ KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 class Program:
     """One started program, its standard output and error in one log file."""
 
-    def __init__(self, command: list[str], environment: Mapping[str, str], log: Path) -> None:
+    def __init__(
+        self, command: list[str], environment: Mapping[str, str], log: Path, cwd: Path = ROOT
+    ) -> None:
         self.log = log
         self._out = log.open("wb")
         self.popen = subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=cwd,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=self._out,
@@ -103,12 +105,14 @@ class Programs:
         """
         return self.execute([sys.executable, "-P", "-m", module, *arguments], env)
 
-    def execute(self, command: list[str], env: Mapping[str, str] | None = None) -> Program:
+    def execute(
+        self, command: list[str], env: Mapping[str, str] | None = None, cwd: Path = ROOT
+    ) -> Program:
         """Start any command in the test's environment."""
         environment = {**self.environment, **(env or {})}
         name = "-".join(Path(part).name for part in command if not part.startswith("-"))[:60]
         log = self.home / f"{len(self._started):02d}-{name.replace('/', '_')}.out"
-        program = Program(command, {k: v for k, v in environment.items() if v}, log)
+        program = Program(command, {k: v for k, v in environment.items() if v}, log, cwd)
         self._started.append(program)
         return program
 
