@@ -31,6 +31,13 @@ from shared.telemetry.instruments import Instruments
 DEFAULT_SECONDS = 2.0
 MOST_SECONDS = 30.0
 NO_STORE = {"cache-control": "no-store"}
+PATHS = (
+    "/v1/jobs/{id}/wait?max=SECONDS",
+    "/v1/events/{id}/wait?subscription=NAME&max=SECONDS",
+    "/livez",
+    "/readyz",
+)
+NO_ROUTE = f"no such route; there are: GET {', GET '.join(PATHS)}"
 GONE = 499  # what nobody will read: the caller hung up
 
 
@@ -176,7 +183,7 @@ def _error(status: int, message: str, **more: str) -> Response:
 
 async def _http_error(_request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    return _error(status, "no such route" if status == 404 else "only GET is answered")
+    return _error(status, NO_ROUTE if status == 404 else "only GET is answered")
 
 
 async def _invalid(_request: Request, error: Exception) -> Response:

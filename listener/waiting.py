@@ -15,10 +15,17 @@ from typing import Any
 from listener.reads import Read, Reads
 from shared.clock import SYSTEM
 from shared.errors import DatabaseUnavailable, NotFound
+from shared.notices.channels import FANOUT, FINAL
 from shared.notices.waiters import Waiters
 
 POLL = 1.0  # seconds between reads when no notice comes
 READ = 3.0  # seconds that one read may take; the server itself ends it after 2
+NOT_KEPT = {
+    FINAL: "no job with the id {key} is kept: there never was one, or it ended long ago "
+    "(completed jobs are kept for at least 24 h, discarded and cancelled ones for 7 days)",
+    FANOUT: "no event with the id {key} is kept: there never was one, its transaction has not "
+    "committed, or it is old",
+}
 SLICE = 0.5  # seconds between looks at whether the caller is still there
 
 
@@ -79,7 +86,7 @@ class Waiting:
                 woken.clear()
                 read = await self._read(channel, key)
                 if read.error is None and not read.known:
-                    raise NotFound("expected the id of one that is kept; got one that is not")
+                    raise NotFound(NOT_KEPT[channel].format(key=key))
                 # An outage in the middle of a wait does not end the wait.
                 last = read if read.error is None or last.error is not None else last
                 left = deadline - SYSTEM.monotonic()

@@ -131,6 +131,7 @@ class _Program:
         outbox = PostgresOutbox(conn)
         passes = RelayPass(outbox, Tally(self._instruments))
         life.say("ready")
+        log.info("ready")
         self._failures = 0
 
         def connected() -> bool:

@@ -16,8 +16,9 @@ from workers.database_loop import DatabaseLoop
 from workers.executor import Executor
 from workers.pool.pool import Pool
 
-FLUSH = 3.0  # seconds that writing the last ends may take
 MARGIN = 1.0  # seconds past the grace until a killed child is gone
+ENDING = 4.0  # seconds after that for the last ends, the loop's end and the last words, together
+FLUSH = 3.0  # seconds of those that writing the last ends may take
 PAUSE = 0.05  # seconds between looks at whether a second stop was asked for
 
 
@@ -65,7 +66,7 @@ class Drain:
         self._report = Report()
 
     def run(self, patience: Patience) -> Report:
-        """Stop; takes at most drain + grace + a few seconds."""
+        """Stop; takes at most drain + grace + MARGIN + FLUSH seconds."""
         before = self._executor.outcomes.copy()
         self._executor.close()
         self._phase("give_back", 0, lambda: True)

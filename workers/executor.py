@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from shared.jobs.failures import place
 from shared.jobs.work import Claim, Finish
 from workers.assignment import Assignment
 from workers.pool.pool import Pool
@@ -24,7 +25,7 @@ MOST_AHEAD = 100  # claims in the buffer, however short jobs are
 SLOW_DECAY = 0.1  # weight of a new, shorter job in the estimate of a job's length
 MARK_AFTER = 0.3  # seconds that a job runs before the database is told that it started
 
-_WORTH_A_LINE = {"failed": logging.INFO, "timeout": logging.WARNING, "crashed": logging.WARNING}
+_WORTH_A_LINE = ("failed", "timeout", "crashed")
 
 log = logging.getLogger(__name__)
 
@@ -191,5 +192,6 @@ def _tell(claim: Claim, end: End, finish: Finish) -> None:
         "attempt": claim.attempt + 1,
         "outcome": end.outcome,
         "state": finish.state,
+        "at": place(str(end.evidence.get("stack", ""))),
     }
-    log.log(_WORTH_A_LINE[end.outcome], "%s", end.error, extra=fields)
+    log.warning("%s", end.error, extra={name: value for name, value in fields.items() if value})

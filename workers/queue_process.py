@@ -20,7 +20,7 @@ from shared.services.stop import StopSignal
 from workers.assignment import Assignment
 from workers.completer import Completer
 from workers.database_loop import DatabaseLoop, Parts, Wake
-from workers.drain import Drain, Patience, Report
+from workers.drain import ENDING, Drain, Patience, Report
 from workers.executor import Executor
 from workers.pool.forkserver import ForkServer
 from workers.pool.meters import PoolMeters
@@ -31,8 +31,11 @@ from workers.upkeep import Upkeep
 from workers.watchman import Watchman
 
 TURN = 1.0  # seconds that the pool's loop waits at most when nothing is due
-UNHEARD = 1.0  # seconds that the database's loop may take to end
+# Flush, loop and farewell share ENDING: a Postgres that stands still takes each to its bound, and
+# the whole must stay below supervisord's stopwaitsecs (drain 20 + grace 2 + 1 + 4 of 30 s).
+UNHEARD = 0.5  # seconds that the database's loop may take to end
 FAREWELL = 2.0  # seconds that the last words to the database may take
+LEAST = 0.5  # seconds for them however long the flush took
 
 log = logging.getLogger(__name__)
 
@@ -132,9 +135,13 @@ class QueueProcess:
         if self._stop.requested:
             return
         self._thread.start()
-        self._loop.soon(lambda: self._life.say("ready"))
+        self._loop.soon(self._ready)
         while not self._stop.requested:
             self._turn(TURN)
+
+    def _ready(self) -> None:
+        self._life.say("ready")
+        log.info("ready", extra={"children": self._assignment.queue.children})
 
     def _turn(self, seconds: float) -> None:
         self._pool.turn(seconds)
@@ -145,7 +152,7 @@ class QueueProcess:
         self._pool.unwatch(self._stop.fileno())
         if self.watchman.fenced:
             return Report()
-        log.info("draining: %d jobs run", self._pool.busy)
+        log.info("draining", extra={"running": self._pool.busy})
         self._assignment.instruments.draining.labels("queue").set(1)
         self._producer.stop()
         self._loop.soon(lambda: self._life.say("draining"))
@@ -160,7 +167,7 @@ class QueueProcess:
             instruments.drain_seconds.labels("queue", phase).observe(seconds)
         for result, number in report.jobs.items():
             instruments.drain_jobs_total.labels(self._assignment.name, result).inc(number)
-        log.info("drained: %s, jobs %s", report.phases, report.jobs)
+        log.info("drained", extra={"seconds": report.phases, "jobs": report.jobs})
 
     def _end(self) -> None:
         """Whatever happened: no child is left, and no loop."""
@@ -186,4 +193,5 @@ class QueueProcess:
 
         thread = ServiceThread("farewell", tell, lambda error: log.warning("untold: %s", error))
         thread.start()
-        thread.stop(FAREWELL)
+        left = ENDING - UNHEARD - report.phases.get("flush", 0.0)
+        thread.stop(max(LEAST, min(FAREWELL, left)))

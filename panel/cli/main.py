@@ -109,9 +109,9 @@ def _call(command: Command, arguments: list[str]) -> int:
 
 
 def _parsed(name: str, module: ModuleType, arguments: list[str]) -> argparse.Namespace:
-    import argparse  # noqa: PLC0415  (8 ms that --help need not pay)
+    from panel.cli.parsing import Parser  # noqa: PLC0415  (argparse: 8 ms that --help need not pay)
 
-    parser = argparse.ArgumentParser(f"weirkeeper {name}", description=module.HELP)
+    parser = Parser(f"weirkeeper {name}", description=module.HELP)
     module.add_arguments(parser)
     return parser.parse_args(arguments)
 

@@ -1,8 +1,10 @@
 """Which processes should run, which do, and in what state: what `weirkeeper status` tells.
 
 Expected: one process for each queue, a relay, a listener, a metrics program, each under its usual
-slot. Found: the newest life of each slot in the process table. On this host a process that is gone
-is known at once; elsewhere when its beat has been missing for three beats.
+slot. The queues are those of the server that runs in this home, so that every shell judges the same
+whatever its WEIRKEEPER_APP; without such a server, those of WEIRKEEPER_APP. Found: the newest life
+of each slot in the process table. On this host a process that is gone is known at once; elsewhere
+when its beat has been missing for three beats.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from shared.app import load_app
-from shared.config.settings import Settings
+from shared.config.home import published_database_url, published_queues
+from shared.config.settings import NO_SERVER, Settings
 from shared.errors import WeirkeeperError
 from shared.postgres.connect import Use, connect
 from shared.postgres.processes import BEAT, processes
@@ -20,10 +23,6 @@ from shared.services.process import ProcessIdentity, is_alive
 
 FRESH = 3 * BEAT  # seconds since the last beat
 SINGLE = ("relay", "listener", "metrics")
-NO_SERVER = (
-    "no server runs here: expected one in {home}, or DATABASE_URL; start one with "
-    "`weirkeeper server`, or name its WEIRKEEPER_HOME"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +64,12 @@ class Report:
             return self.problem
         late = [f"{p.slot} ({p.phase})" for p in self.processes if p.expected and not p.ready]
         expected = sum(p.expected for p in self.processes)
+        more = ", ".join(f"{p.slot} ({p.phase})" for p in self.processes if not p.expected)
+        beside = f"; beside them: {more}" if more else ""
         if not late:
-            return f"all {expected} processes are ready"
-        return f"{expected - len(late)} of {expected} processes are ready; not: {', '.join(late)}"
+            return f"all {expected} processes are ready{beside}"
+        ready = f"{expected - len(late)} of {expected} processes are ready"
+        return f"{ready}; not: {', '.join(late)}{beside}"
 
     def plain(self) -> dict[str, Any]:
         """For programs."""
@@ -84,13 +86,22 @@ def look() -> Report:
     settings = Settings.load()
     if not settings.direct_url:
         return Report(problem=NO_SERVER.format(home=settings.home))
-    queues = settings.tuned(load_app(settings.app).all_queues)
+    queues = _queues(settings)
     try:
         with connect(settings.direct_url, "status", Use.READ) as conn:
             rows = processes(conn)
     except WeirkeeperError as error:
         return Report(problem=f"the database does not answer: {str(error).splitlines()[0]}")
     return report(expected_slots(queues), rows)
+
+
+def _queues(settings: Settings) -> list[str]:
+    """Of the server that runs here on this database, else of the application that we know."""
+    if settings.database_url == published_database_url(settings.home):
+        published = published_queues(settings.home)
+        if published:
+            return published
+    return list(load_app(settings.app).all_queues)
 
 
 def expected_slots(queues: Iterable[str]) -> list[tuple[str, str]]:

@@ -3,8 +3,7 @@
 `weirkeeper server` writes `run/server.json` (mode 0600) once its Postgres accepts connections;
 every other program started later, in any shell, finds the database through it.
 
-    HOME/run/server.json    {"database_url": "...", "pid": 123, ...}
-    HOME/run/<slot>.json    address that a program with port 0 got: {"address": "127.0.0.1:8711"}
+    HOME/run/server.json    {"database_url": "...", "pid": 123, "queues": ["index", ...], ...}
     HOME/run/<slot>/        socket of a queue process's fork server
     HOME/postgres/          the embedded server's data (may be a link, see weirkeeper/server)
     HOME/metrics/           prometheus_client's files, one a slot
@@ -25,8 +24,18 @@ def default_home() -> Path:
 
 def published_database_url(home: Path) -> str:
     """The URL that a server with this home published, or "" when there is none."""
-    try:
-        found = json.loads((home / "run" / "server.json").read_text())["database_url"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+    found = _published(home, "database_url")
     return found if isinstance(found, str) else ""
+
+
+def published_queues(home: Path) -> list[str]:
+    """The queues that a server with this home works, or none when no server runs."""
+    found = _published(home, "queues")
+    return [str(name) for name in found] if isinstance(found, list) else []
+
+
+def _published(home: Path, name: str) -> object:
+    try:
+        return json.loads((home / "run" / "server.json").read_text())[name]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -16,6 +16,10 @@ from shared.config.queues import Queue
 from shared.errors import ConfigurationError
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
+NO_SERVER = (
+    "no server runs here: expected one in {home}, or DATABASE_URL; start one with "
+    "`weirkeeper server`, or name its WEIRKEEPER_HOME"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +109,7 @@ class Settings:
             ConfigurationError: none was given and no embedded server has been started.
         """
         if not self.direct_url:
-            raise ConfigurationError.of(
-                "DATABASE_URL",
-                "a postgresql:// URL, or a running embedded server",
-                "",
-                "set DATABASE_URL or run `weirkeeper server` first",
-            )
+            raise ConfigurationError(NO_SERVER.format(home=self.home))
         return self.direct_url
 
     def describe(self) -> dict[str, object]:

@@ -6,10 +6,12 @@ completer writes it. Postgres stores neither NUL nor lone surrogates.
 
 from __future__ import annotations
 
+import re
 import traceback
 
 MAX_ERROR = 8 * 1024  # bytes
 MAX_STACK = 8 * 1024
+_FRAME = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
 
 
 def clean(text: str, limit: int = MAX_ERROR) -> str:
@@ -33,6 +35,15 @@ def describe(error: BaseException) -> str:
         message = "(its message cannot be read)"
     name = type(error).__name__
     return clean(f"{name}: {message}" if message else name)
+
+
+def place(told: str) -> str:
+    """Where the error was raised, as file:line, from what `stack` told; "" when it tells no place.
+
+    The last frame: of a chain of causes, that of the error which came out.
+    """
+    found = _FRAME.findall(told)
+    return ":".join(found[-1]) if found else ""
 
 
 def stack(error: BaseException) -> str:

@@ -6,6 +6,7 @@ layer and the services' loops decide by that flag alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -36,6 +37,9 @@ _PASSING = ("55P03", "25006", "25P03")
 # others do blame a row, those that a trigger makes up with RAISE included.
 _BLAMELESS_CLASSES = ("0A", "25", "26", "28", "3D", "3F", "42", "58", "F0", "XX")
 
+# A refused connection carries no SQLSTATE; the words are the server's own, in English.
+_NO_DATABASE = re.compile(r'database "[^"]*" does not exist')
+
 
 def is_transient(error: psycopg.Error) -> bool:
     """Say whether trying the same again later can succeed."""
@@ -52,6 +56,8 @@ def translate(error: psycopg.Error) -> WeirkeeperError:
     if state in _OURS:
         return _OURS[state](message)
     label = f"{message} (SQLSTATE {state})" if state else message
+    if _NO_DATABASE.search(label):
+        label += "; create the database (createdb NAME), or correct the URL"
     if is_transient(error):
         return DatabaseUnavailable(label)
     return DatabaseRefused(label) if state[:2] in _BLAMELESS_CLASSES else ValuesRefused(label)

@@ -6,7 +6,7 @@ Every program registers before it works and beats every 2 s. The figures are the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -62,6 +62,28 @@ def stopped(conn: Connection, epoch: int) -> None:
     """Write that the process ended in order."""
     with translated():
         conn.execute(statement("processes/stop"), {"epoch": epoch})
+
+
+def held(
+    conn: Connection, who: ProcessIdentity, pids: Sequence[int], limit: int
+) -> list[tuple[str, str]]:
+    """(id, kind) of the oldest jobs that processes of this machine hold.
+
+    Args:
+        conn: in autocommit mode.
+        who: any process of the machine and its namespace of process ids.
+        pids: of the processes.
+        limit: of jobs.
+    """
+    params = {
+        "boot_id": who.boot_id,
+        "pid_namespace": who.pid_namespace,
+        "pids": list(pids),
+        "limit": limit,
+    }
+    with translated():
+        rows = conn.execute(statement("processes/held"), params).fetchall()
+    return [(str(job_id), str(kind)) for job_id, kind in rows]
 
 
 def processes(conn: Connection) -> list[Mapping[str, Any]]:

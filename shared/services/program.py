@@ -22,6 +22,12 @@ from shared.telemetry import logs
 
 Body = Callable[[Settings, argparse.Namespace, StopSignal], int]
 
+# What a person types for each program: usage and errors name that, logs name the program.
+COMMANDS = {
+    "workers": "weirkeeper worker",
+    **{name: f"weirkeeper {name}" for name in ("relay", "listener", "metrics")},
+}
+
 log = logging.getLogger(__name__)
 
 
@@ -34,7 +40,7 @@ def run(
     """Run a program to its end.
 
     Args:
-        parser: with the program's own arguments; `--check` is added here.
+        parser: named as the program, with its own arguments; `--check` is added here.
         argv: arguments; None = the process's.
         body: the program; returns its exit code. Signals arrive at the StopSignal.
         check: refuses what cannot work, and returns what `--check` prints beside the settings.
@@ -45,6 +51,8 @@ def run(
     parser.add_argument(
         "--check", action="store_true", help="print the effective settings and exit"
     )
+    name = parser.prog
+    parser.prog = COMMANDS.get(name, name)
     args = parser.parse_args(argv)
     stop = StopSignal()
     stop.install()  # before anything slow: a SIGTERM during start-up ends it like any other
@@ -55,7 +63,7 @@ def run(
         if args.check:
             print(json.dumps({**settings.describe(), **found}, indent=2, default=str))  # noqa: T201
             return exit_codes.OK
-        logs.setup(settings.log_level, process=parser.prog, slot=getattr(args, "slot", parser.prog))
+        logs.setup(settings.log_level, process=name, slot=getattr(args, "slot", name))
         code = body(settings, args, stop)
     except ConfigurationError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)  # noqa: T201

@@ -1,8 +1,9 @@
 """Structured log: one JSON object a line, one write of at most 4,096 bytes a line.
 
 Longer lines tear when several processes share a pipe, so they are cut. A reader that stalls must
-not stall jobs: the handler drops and counts instead of blocking. Set up by each program's main,
-never at import.
+not stall jobs: the handler asks first whether a pipe takes a whole line, and drops and counts
+instead of blocking. (Making the pipe non-blocking instead would make it so for everything else that
+writes there: a handler's own `print` would fail.) Set up by each program's main, never at import.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import errno
 import json
 import logging
 import os
+import select
 import sys
 from datetime import UTC, datetime
 from typing import Any, TextIO
@@ -64,11 +66,20 @@ class DroppingHandler(logging.StreamHandler[TextIO]):
     def emit(self, record: logging.LogRecord) -> None:
         """Write the record, or drop it."""
         try:
-            os.write(self.stream.fileno(), (self.format(record) + "\n").encode())
+            if self._takes_a_line():
+                os.write(self.stream.fileno(), (self.format(record) + "\n").encode())
+            else:
+                self.dropped += 1
         except OSError as error:
             if error.errno not in (errno.EAGAIN, errno.EPIPE, errno.ENOSPC, errno.EBADF):
                 raise
             self.dropped += 1
+
+    def _takes_a_line(self) -> bool:
+        """Whether a write returns at once: Linux calls a pipe writable when 4,096 bytes fit."""
+        poll = select.poll()
+        poll.register(self.stream.fileno(), select.POLLOUT)
+        return bool(poll.poll(0))
 
 
 def setup(level: str, **fields: object) -> None:

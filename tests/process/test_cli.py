@@ -15,6 +15,7 @@ import pytest
 
 from panel.cli.main import COMMANDS, overview
 from shared.services.process import identity
+from tests.support.databases import with_database
 from tests.support.rows import address_when_ready, session
 from tests.support.waiting import until
 
@@ -151,14 +152,43 @@ def test_a_reader_that_goes_away_is_no_error():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize(
-    ("command", "prog"),
-    [("worker", "workers"), ("relay", "relay"), ("listener", "listener"), ("metrics", "metrics")],
-)
-def test_a_program_takes_the_place_of_the_command(command, prog):
+@pytest.mark.parametrize("command", ["worker", "relay", "listener", "metrics"])
+def test_a_program_takes_the_place_of_the_command(command):
     done = run(command, "--help")
     assert done.returncode == 0
-    assert done.stdout.startswith(f"usage: {prog}")
+    assert done.stdout.startswith(f"usage: weirkeeper {command} ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("jobs", "lst"), "got 'lst'; did you mean 'list'?"),
+        (("jobs", "list", "--state", "runing"), "got 'runing'; did you mean 'running'?"),
+        (("corpus", "serach", "x"), "got 'serach'; did you mean 'search'?"),
+        (("jobs", "list", "--state", "xyzzy"), "got 'xyzzy'\n"),
+    ],
+)
+def test_a_wrong_word_is_told_with_the_nearest_right_one(arguments, told):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "expected one of" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("jobs", "list"), ("corpus", "search", "x"), ("migrate",)])
+def test_without_a_server_every_command_says_the_same(arguments, tmp_path):
+    done = run(*arguments, env={"WEIRKEEPER_HOME": str(tmp_path), "DATABASE_URL": ""})
+    assert done.returncode == 78
+    said = (
+        f"weirkeeper {arguments[0]}: no server runs here: expected one in {tmp_path}, or DATABASE"
+    )
+    assert done.stderr.startswith(said)
+
+
+def test_a_database_that_does_not_exist_is_to_be_created(database_url):
+    done = run("jobs", "list", env={"DATABASE_URL": with_database(database_url, "nowhere")})
+    assert done.returncode == 1
+    assert "create the database (createdb NAME)" in done.stderr
 
 
 def test_the_program_is_not_the_console_script(programs, database_url):

@@ -135,8 +135,9 @@ def test_a_fanout_is_awaited(http, conn, programs):
 
 
 MISTAKES = [
-    ("/v1/jobs/1/wait", 404, "expected the id of one that is kept"),
-    (f"/v1/events/{EVENT}/wait?subscription=a", 404, "expected the id of one that is kept"),
+    ("/v1/jobs/1/wait", 404, "no job with the id 1 is kept"),
+    ("/v1/jobs/1/wait", 404, "completed jobs are kept for at least 24 h"),
+    (f"/v1/events/{EVENT}/wait?subscription=a", 404, f"no event with the id {EVENT} is kept"),
     ("/v1/jobs/x/wait", 400, "id: expected a job's decimal id; got 'x'"),
     ("/v1/jobs/-1/wait", 400, "id: expected"),
     ("/v1/jobs/99999999999999999999/wait", 400, "id: expected"),
@@ -148,7 +149,8 @@ MISTAKES = [
     ("/v1/events/7/wait?subscription=a", 400, "id: expected an event's uuid"),
     (f"/v1/events/{EVENT}/wait", 400, "subscription: expected the name of one"),
     (f"/v1/events/{EVENT}/wait?subscription=" + "a" * 64, 400, "subscription: expected"),
-    ("/v1/jobs", 404, "no such route"),
+    ("/v1/jobs/1", 404, "no such route; there are: GET /v1/jobs/{id}/wait?max=SECONDS, GET /v1/"),
+    ("/", 404, "GET /readyz"),
 ]
 
 
@@ -269,7 +271,7 @@ def test_a_port_that_is_taken_is_one_clear_line(programs):
         program = programs.start("listener", env={"WEIRKEEPER_LISTENER_PORT": port})
         assert program.wait(10) == 78
     assert program.text().strip() == (
-        f"listener: WEIRKEEPER_LISTENER_PORT: expected a free port of 127.0.0.1; got {port}; it is "
+        f"weirkeeper listener: WEIRKEEPER_LISTENER_PORT: expected a free port of 127.0.0.1; got {port}; it is "
         "in use: stop who has it, or set WEIRKEEPER_LISTENER_PORT (0 = any free one)"
     )
 

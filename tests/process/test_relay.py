@@ -239,7 +239,7 @@ def test_check_tells_the_routes_and_starts_nothing(programs, conn):
     [
         ((), {"WEIRKEEPER_APP": "nowhere.at.all:app"}, "WEIRKEEPER_APP: expected"),
         ((), {"DATABASE_URL": "mysql://x"}, "DATABASE_URL: expected"),
-        ((), {"DATABASE_URL": ""}, "DATABASE_URL: expected"),
+        ((), {"DATABASE_URL": ""}, "no server runs here: expected one in "),
         (("--slot", "No Slot"), {}, "--slot: expected"),
     ],
 )
@@ -247,7 +247,7 @@ def test_a_configuration_that_cannot_work_is_one_line_and_exit_78(programs, argu
     program = programs.start("relay", *arguments, env=env)
     assert program.wait(20) == 78
     (line,) = program.text().splitlines()
-    assert line.startswith(f"relay: {said}")
+    assert line.startswith(f"weirkeeper relay: {said}")
 
 
 def record_all(programs, total, each=20):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
+import subprocess
 import sys
 
 import psycopg
@@ -12,21 +15,26 @@ import pytest
 from tests.support.processes import ROOT
 from tests.support.waiting import until
 
+CONFIGURATION = str(ROOT / "supervisord.conf")
+COMMAND = [sys.executable, "-P", "-m", "supervisor.supervisord", "-c", CONFIGURATION]
 READY = "select count(*) from weirkeeper.process where phase = 'ready'"
 STOPPED = "select role from weirkeeper.process where phase = 'stopped' order by beat_at"
 
 
 @pytest.fixture
 def supervised(programs):
-    """Programs with the one folder that must be there."""
-    (programs.home / "run").mkdir(mode=0o700)
+    """Programs with the two folders that must be there."""
+    for name in ("run", "log"):
+        (programs.home / name).mkdir(mode=0o700)
     return programs
 
 
-def start(programs, *more):
-    configuration = str(ROOT / "supervisord.conf")
-    command = [sys.executable, "-P", "-m", "supervisor.supervisord", "-c", configuration, *more]
-    return programs.execute(command, {"WEIRKEEPER_PYTHON": sys.executable})
+def logged(programs):
+    return "".join(file.read_text() for file in (programs.home / "log").glob("*.log"))
+
+
+def start(programs):
+    return programs.execute(COMMAND, {"WEIRKEEPER_PYTHON": sys.executable})
 
 
 def ask(url, statement):
@@ -47,6 +55,41 @@ def test_starts_and_stops_in_order(supervised, database_url):
     assert roles[1:6] == ["queue"] * 5
     assert roles[6:] == ["listener", "metrics"]
     until(lambda: not supervised.living(), 5, "everything has ended")
+
+
+def test_standard_output_may_be_a_socket(supervised, database_url):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        process = subprocess.Popen(
+            COMMAND,
+            cwd=ROOT,
+            env={**supervised.environment, "WEIRKEEPER_PYTHON": sys.executable},
+            stdout=theirs,
+            stderr=theirs,
+        )
+        try:
+            until_ready(supervised, database_url)
+            assert "spawnerr" not in ours.recv(1 << 20).decode()
+        finally:
+            process.terminate()
+            assert process.wait(45) == 0
+    assert '"message": "ready"' in (supervised.home / "log" / "relay.log").read_text()
+    assert '"message": "ready"' in (supervised.home / "log" / "index.log").read_text()
+
+
+def test_no_line_is_lost_or_torn_in_a_file_that_is_written_from_its_beginning(
+    supervised, database_url
+):
+    program = start(supervised)  # its log is opened as with >
+    until_ready(supervised, database_url)
+    assert program.terminate(45) == 0
+    lines = program.text().splitlines()
+    assert all(line[:2] == "20" and line[19] == "," for line in lines)
+    assert sum("success: " in line for line in lines) >= 8
+    assert sum("stopped: " in line for line in lines) >= 8
+    for file in (supervised.home / "log").glob("*.log"):
+        if file.stem not in ("migrate", "supervisord"):
+            assert all(json.loads(line) for line in file.read_text().splitlines())
 
 
 @pytest.mark.slow
@@ -75,7 +118,7 @@ def test_programs_drain_when_supervisord_is_killed(supervised, database_url):
 def test_a_database_that_is_away_is_never_fatal(supervised, database_url, databases):
     supervised.environment["DATABASE_URL"] = "postgresql://nobody@127.0.0.1:1/none"
     program = start(supervised)
-    until(lambda: "waiting for the database" in program.text(), 30, "the programs wait")
+    until(lambda: "waiting for the database" in logged(supervised), 30, "the programs wait")
     until(lambda: program.text().count("entered RUNNING state") >= 8, 30, "they stay")
     assert "FATAL" not in program.text()
     assert "exited" not in program.text()

@@ -51,9 +51,10 @@ def test_a_long_message_is_cut_and_still_json(size, letter):
     assert entry["message"].startswith(letter * 100)
 
 
-def test_a_stalled_reader_costs_lines_not_time():
+@pytest.mark.parametrize("flags", [0, os.O_NONBLOCK])
+def test_a_stalled_reader_costs_lines_not_time(flags):
     reading, writing = os.pipe()
-    fcntl.fcntl(writing, fcntl.F_SETFL, os.O_NONBLOCK)
+    fcntl.fcntl(writing, fcntl.F_SETFL, flags)
     with os.fdopen(writing, "w") as stream:
         handler = DroppingHandler(stream)
         handler.setFormatter(JsonFormatter({}))

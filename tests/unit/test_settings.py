@@ -85,7 +85,7 @@ def test_a_server_publishes_its_database(tmp_path):
     assert (found.database(), found.embedded) == (given_url, False)
     for broken in ("", "[]", "{}", '{"database_url": 7}', "\x00"):
         file.write_text(broken)
-        with pytest.raises(ConfigurationError, match=r"run `weirkeeper server` first"):
+        with pytest.raises(ConfigurationError, match=r"no server runs here: expected one in "):
             load(WEIRKEEPER_HOME=str(tmp_path)).database()
 
 

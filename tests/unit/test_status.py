@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import nullcontext
 from typing import Any
 
-from panel.cli.processes import Report, expected_slots, report
+from panel.cli.processes import Report, expected_slots, look, report
+from shared.config.queues import QUEUES
 from shared.services.process import identity
 
 EXPECTED = expected_slots(["index", "big_jobs"])
@@ -94,6 +97,27 @@ def test_spare_slots_are_shown_while_they_live_and_not_expected():
     found = report(EXPECTED, rows)
     assert found.ready
     assert [p.slot for p in found.processes][5:] == ["index-2"]
+
+
+def test_what_is_shown_beside_the_expected_is_told_too():
+    found = report(EXPECTED, [*everybody(), row("queue", "mine")])
+    assert found.told() == "all 5 processes are ready; beside them: mine (ready)"
+
+
+def test_the_queues_are_those_of_the_server_that_runs_here(tmp_path, monkeypatch):
+    def judged(published: dict[str, object]) -> list[str]:
+        (tmp_path / "run" / "server.json").write_text(json.dumps(published))
+        return [p.slot for p in look().processes if p.role == "queue"]
+
+    (tmp_path / "run").mkdir()
+    monkeypatch.setenv("WEIRKEEPER_HOME", str(tmp_path))
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setattr("panel.cli.processes.connect", lambda *_: nullcontext())
+    monkeypatch.setattr("panel.cli.processes.processes", lambda _: [])
+    url = "postgresql://published/x"
+    assert judged({"database_url": url, "queues": ["index", "mine"]}) == ["index", "mine"]
+    monkeypatch.setenv("DATABASE_URL", "postgresql://another/x")
+    assert judged({"database_url": url, "queues": ["mine"]}) == [q.name for q in QUEUES]
 
 
 def test_a_problem_is_never_ready():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,8 +13,10 @@ import pytest
 from shared.config.queues import QUEUES
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError
+from tests.support.processes import ROOT
 from weirkeeper.server import compose
 from weirkeeper.server.lint import lint
+from workers import drain, queue_process
 
 QUEUE_NAMES = [queue.name for queue in QUEUES]
 CONTROL = compose.Control(Path("/tmp/x/supervisor.sock"), "secret")
@@ -73,6 +79,61 @@ def test_a_start_fits_stop_times_to_the_drain(shipped, tmp_path):
     compose.complete(shipped, longer, QUEUE_NAMES, CONTROL, None)
     lint(shipped, longer, QUEUE_NAMES)
     assert int(shipped["program:index"]["stopwaitsecs"]) > 107
+
+
+def test_what_a_start_adds_is_told_as_what_to_write(shipped, tmp_path):
+    longer = settings(tmp_path, WEIRKEEPER_DRAIN_SECONDS="22")
+    told = compose.fit(shipped, longer, [*QUEUE_NAMES, "thumb_nails"])
+    assert told[0].startswith("queue thumb_nails needs a [program:thumb-nails]")
+    assert told[1:] == [
+        f"program:{name} needs stopwaitsecs=32" for name in [*QUEUE_NAMES, "thumb-nails"]
+    ]
+    assert compose.fit(shipped, longer, [*QUEUE_NAMES, "thumb_nails"]) == []
+
+
+def test_the_bounds_of_a_stop_leave_a_margin_below_stopwaitsecs(shipped, tmp_path):
+    patience = compose.stop_seconds(settings(tmp_path))
+    assert patience == 20 + 2 + drain.MARGIN + drain.ENDING
+    assert drain.FLUSH + queue_process.UNHEARD + queue_process.LEAST <= drain.ENDING
+    assert shipped.getint("program:index", "stopwaitsecs") >= patience + compose.MARGIN
+
+
+def test_stdout_conf_names_every_program(tmp_path):
+    (tmp_path / "conf").mkdir()
+    shutil.copy(ROOT / "deploy" / "stdout.conf", tmp_path / "conf")
+    parser = compose.read(tmp_path)
+    lint(parser, settings(tmp_path), QUEUE_NAMES)
+    logs = {parser[f"program:{name}"]["stdout_logfile"] for name in compose.programs(parser)}
+    assert logs == {"/dev/fd/1"}
+
+
+def streams(parser, tmp_path, output):
+    """What check_streams says of a standard output, in a process that has it."""
+    file = tmp_path / "parsed.conf"
+    with file.open("w") as out:
+        parser.write(out)
+    code = (
+        "import sys; from configparser import RawConfigParser as P;"
+        "from weirkeeper.server.streams import check_streams;"
+        "p = P(); p.read(sys.argv[1]); check_streams(p)"
+    )
+    command = [sys.executable, "-c", code, str(file)]
+    done = subprocess.run(
+        command, stdout=output, stderr=subprocess.PIPE, cwd=ROOT, check=False, timeout=30, text=True
+    )
+    return done.stderr
+
+
+def test_logs_to_a_stream_that_would_lose_them_are_refused(shipped, tmp_path):
+    file = tmp_path / "log"
+    ours, theirs = socket.socketpair()
+    with ours, theirs, file.open("w") as torn, file.open("a") as whole:
+        assert streams(shipped, tmp_path, theirs) == ""
+        shipped["program:relay"]["stdout_logfile"] = "/dev/fd/1"
+        assert "got 'a socket, which cannot be opened'" in streams(shipped, tmp_path, theirs)
+        assert "got 'a file opened with >'" in streams(shipped, tmp_path, torn)
+        assert streams(shipped, tmp_path, whole) == ""
+        assert streams(shipped, tmp_path, subprocess.PIPE) == ""
 
 
 def test_the_embedded_database_starts_first_and_stops_last(shipped, tmp_path):

@@ -39,6 +39,22 @@ def find(pgbin: str, account: Account) -> Path:
     return _reachable(source) / "bin"
 
 
+def check(pgbin: str, account: Account) -> None:
+    """Refuse what `find` would refuse, without copying anything.
+
+    Args:
+        pgbin: WEIRKEEPER_PGBIN, or "" for the wheel.
+        account: who will run them.
+
+    Raises:
+        ConfigurationError: neither is there, or the named one cannot be run.
+    """
+    if pgbin:
+        _named(Path(pgbin), account)
+    else:
+        _wheel()
+
+
 def major(binaries: Path) -> int:
     """Postgres' major version."""
     told = subprocess.run(

@@ -18,8 +18,13 @@ from shared.errors import ConfigurationError, WeirkeeperError
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.limits import usable_connections
 from shared.postgres.schema import check_schema
-from weirkeeper.server import compose, lint
+from weirkeeper.server import binaries, compose, lint
+from weirkeeper.server.account import Account
 from weirkeeper.server.embedded import DEFAULTS
+from weirkeeper.server.folders import check_home, prepare_home
+from weirkeeper.server.leftovers import supervised
+from weirkeeper.server.ports import refuse_taken
+from weirkeeper.server.streams import check_streams
 
 RESERVED = 3  # superuser_reserved_connections, Postgres' default
 
@@ -47,6 +52,7 @@ def check(settings: Settings) -> Deployment:
             sys.platform,
             "run it on Linux, or in a Linux container",
         )
+    check_home(settings.home)
     app = load_app(settings.app)
     queues = settings.tuned(app.all_queues)
     needed = budget(queues.values())
@@ -55,6 +61,40 @@ def check(settings: Settings) -> Deployment:
     else:
         check_database(settings.database(), needed)
     return Deployment(app, queues, needed, compose.read(settings.home))
+
+
+def check_server(deployment: Deployment, settings: Settings) -> list[str]:
+    """Refuse what `weirkeeper server` would refuse once it starts.
+
+    Ports are left out while processes of this home run: those have them.
+
+    Returns:
+        What plain supervisord needs and this server adds by itself, a line each.
+
+    Raises:
+        ConfigurationError: the first mistake.
+    """
+    if settings.embedded:
+        binaries.check(settings.pgbin, Account.choose(settings.postgres_user))
+    if not supervised(settings.home):
+        refuse_taken(settings)
+    added = compose.fit(deployment.supervision, settings, deployment.queues)
+    check_supervision(deployment, settings)
+    return [
+        f"for plain supervisord, {line}; `weirkeeper server` does so by itself" for line in added
+    ]
+
+
+def check_plain(deployment: Deployment, settings: Settings) -> None:
+    """Refuse what `supervisord -c supervisord.conf` cannot run, and make its folders.
+
+    Raises:
+        ConfigurationError: the first mistake.
+    """
+    settings.database()
+    check_supervision(deployment, settings)
+    check_streams(deployment.supervision)
+    prepare_home(settings.home)
 
 
 def check_supervision(deployment: Deployment, settings: Settings) -> None:

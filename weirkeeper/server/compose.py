@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import math
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from configparser import RawConfigParser
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from weirkeeper.server.private import write_private
 
-FLUSH = 5.0  # seconds after drain and grace for the last outcomes and the end of the interpreter
+FLUSH = 5.0  # seconds after drain and grace: workers.drain.MARGIN + workers.drain.ENDING
 MARGIN = 3  # seconds that stopwaitsecs has above drain + grace + flush
 CONTROL_USER = "weirkeeper"
 LOG_BYTES = "10MB"
@@ -87,12 +87,25 @@ def complete(
         control: supervisord's socket.
         postgres: command of the embedded server, or None.
     """
-    _add_queues(parser, queues)
-    _fit_stop_times(parser, settings)
+    fit(parser, settings, queues)
     if postgres is not None:
         _add_postgres(parser, postgres)
     _log_to_files(parser, settings.home / "log")
     _control(parser, control)
+
+
+def fit(parser: RawConfigParser, settings: Settings, queues: Iterable[str]) -> list[str]:
+    """Add a program for each queue that has none, and stop times that the drain fits in.
+
+    Args:
+        parser: from `read`.
+        settings: for the drain.
+        queues: of the whole application.
+
+    Returns:
+        What was added, told as what to write by hand.
+    """
+    return [*_add_queues(parser, queues), *_fit_stop_times(parser, settings)]
 
 
 def write(parser: RawConfigParser, home: Path) -> Path:
@@ -104,7 +117,7 @@ def write(parser: RawConfigParser, home: Path) -> Path:
     return file
 
 
-def _add_queues(parser: RawConfigParser, queues: Iterable[str]) -> None:
+def _add_queues(parser: RawConfigParser, queues: Iterable[str]) -> Iterator[str]:
     have = programs(parser)
     group = parser["group:queues"]
     for queue in queues:
@@ -116,13 +129,16 @@ def _add_queues(parser: RawConfigParser, queues: Iterable[str]) -> None:
                 "workers index", f"workers {queue}"
             )
             group["programs"] += f",{name}"
+            yield f"queue {queue} needs a [program:{name}] in HOME/conf (docs/operations.md)"
 
 
-def _fit_stop_times(parser: RawConfigParser, settings: Settings) -> None:
+def _fit_stop_times(parser: RawConfigParser, settings: Settings) -> Iterator[str]:
     needed = math.ceil(stop_seconds(settings)) + MARGIN
     for name in parser["group:queues"]["programs"].split(","):
         section = parser[f"program:{name.strip()}"]
-        section["stopwaitsecs"] = str(max(needed, int(section["stopwaitsecs"])))
+        if int(section["stopwaitsecs"]) < needed:
+            section["stopwaitsecs"] = str(needed)
+            yield f"program:{name.strip()} needs stopwaitsecs={needed}"
 
 
 def _add_postgres(parser: RawConfigParser, command: list[str]) -> None:

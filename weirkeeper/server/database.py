@@ -32,24 +32,39 @@ class EmbeddedDatabase:
         return postmaster.stop(self.cluster.data, signal.SIGINT, STOP_WAIT)
 
 
-def prepare(settings: Settings, home: Path, tell: Callable[[str], None]) -> EmbeddedDatabase:
-    """Find the binaries, stop a stray postmaster, make the data folder, write the configuration.
+def find_cluster(settings: Settings, home: Path) -> embedded.Cluster:
+    """Find the binaries and the data's place, and stop a stray postmaster there: it has our port.
 
     Args:
-        settings: port, user, binaries.
+        settings: user, binaries.
+        home: made by folders.prepare_home.
+
+    Raises:
+        ConfigurationError: no binaries, or a postmaster that does not end.
+    """
+    account = Account.choose(settings.postgres_user)
+    found = binaries.find(settings.pgbin, account)
+    cluster = embedded.Cluster(found, postgres_base(home, account), account)
+    _stop_stray(cluster)
+    return cluster
+
+
+def prepare(
+    cluster: embedded.Cluster, settings: Settings, home: Path, tell: Callable[[str], None]
+) -> EmbeddedDatabase:
+    """Make the data folder when there is none, and write the configuration.
+
+    Args:
+        cluster: from find_cluster.
+        settings: port.
         home: made by folders.prepare_home.
         tell: gets a line for what takes a while or surprises.
 
     Raises:
-        ConfigurationError: no binaries, another version's data, a postmaster that does not end.
+        ConfigurationError: another version's data.
     """
-    account = Account.choose(settings.postgres_user)
-    found = binaries.find(settings.pgbin, account)
-    returning = (home / "postgres").exists()
-    cluster = embedded.Cluster(found, postgres_base(home, account), account)
-    _stop_stray(cluster)
     password = home / "postgres.password"
-    if not (returning and password.exists()):
+    if not password.exists():
         _set_aside(cluster, tell)
     if embedded.initialise(cluster, embedded.kept_password(password)):
         tell(f"made a Postgres data folder in {cluster.data}")

@@ -19,14 +19,15 @@ from shared.errors import ConfigurationError
 from weirkeeper.server.account import Account
 from weirkeeper.server.binaries import SHARED, open_folder
 
+FOLDERS = ("run", "log", "metrics", "conf")
 LONGEST_SOCKET_PATH = 107  # bytes, of Linux's sockaddr_un
 
 
-def prepare_home(home: Path) -> Path:
-    """Make the home folder and what belongs in it; return it.
+def check_home(home: Path) -> None:
+    """Refuse a home that `prepare_home` would refuse, without making anything.
 
     Raises:
-        ConfigurationError: it is a link, somebody else's, or cannot be made.
+        ConfigurationError: a path that supervisord cannot read, a link, or somebody else's.
     """
     if any(sign in str(home) for sign in "%;#\n"):
         raise ConfigurationError.of(
@@ -35,11 +36,31 @@ def prepare_home(home: Path) -> Path:
             str(home),
             "set WEIRKEEPER_HOME to another folder",
         )
+    for path in (home, *(home / name for name in FOLDERS)):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            _refuse_foreign(path)
+    above = next(path for path in (home, *home.parents) if path.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+        raise ConfigurationError.of(
+            "WEIRKEEPER_HOME",
+            "a folder that we can make and write",
+            f"{home} ({above} is no folder that we can write)",
+            "set WEIRKEEPER_HOME to a folder of yours",
+        )
+
+
+def prepare_home(home: Path) -> Path:
+    """Make the home folder and what belongs in it; return it.
+
+    Raises:
+        ConfigurationError: it is a link, somebody else's, or cannot be made.
+    """
+    check_home(home)
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         _refuse_foreign(home)
         home.chmod(0o700)
-        for name in ("run", "log", "metrics", "conf"):
+        for name in FOLDERS:
             (home / name).mkdir(mode=0o700, exist_ok=True)
             _refuse_foreign(home / name)
     except OSError as error:

@@ -48,7 +48,8 @@ def lint(parser: RawConfigParser, settings: Settings, queues: Iterable[str]) -> 
                 f"queue {queue}",
                 "a program that works it",
                 f"programs {', '.join(sorted(ours))}",
-                f"add [program:{queue.replace('_', '-')}] in HOME/conf, in [group:queues]",
+                f"add [program:{queue.replace('_', '-')}] in HOME/conf, in [group:queues] (plain "
+                "supervisord needs it; `weirkeeper server` adds it by itself)",
             )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from shared.clock import SYSTEM
 from shared.errors import ConfigurationError, WeirkeeperError
 from shared.postgres.connect import Connection, Use, connect
+from shared.postgres.migrator import applied
 from shared.postgres.processes import processes
 from shared.services import exit_codes
 from shared.services.process import ProcessIdentity, is_alive
@@ -21,7 +22,7 @@ from weirkeeper.server.supervisor import ProgramState, Supervisor
 
 LOOK = 0.05  # seconds between looks at the process rows
 LOOK_AT_PROGRAMS = 1.0  # seconds between questions to supervisord
-REMIND = 10.0  # seconds between lines that say what is waited for
+REMIND = 10.0  # seconds until a line says what is waited for, then twice as long each time
 
 Role = tuple[str, str | None]  # role and queue
 
@@ -63,6 +64,7 @@ class Readiness:
             ConfigurationError: a program refuses to start.
         """
         next_question = next_reminder = 0.0
+        pause = REMIND
         try:
             while not stop.requested and self._supervisor.running():
                 ready = self._ready_roles()
@@ -74,17 +76,27 @@ class Readiness:
                     next_reminder = next_reminder or now + REMIND
                     next_question = now + LOOK_AT_PROGRAMS
                 if now >= next_reminder:
-                    tell(f"waiting for {_names(self._expected - ready.keys())}")
-                    next_reminder = now + REMIND
+                    tell(self._waiting(ready))
+                    next_reminder, pause = now + pause, 2 * pause
                 stop.wait(LOOK)
             return None
         finally:
             self._disconnect()
 
+    def _waiting(self, ready: Mapping[Role, str]) -> str:
+        late = self._expected - ready.keys()
+        have = len(self._expected) - len(late)
+        return (
+            f"{have} of {len(self._expected)} processes are ready; waiting for {_names(late)} "
+            "(a busy machine takes longer)"
+        )
+
     def _ready_roles(self) -> dict[Role, str]:
         try:
             if self._connection is None:
                 self._connection = connect(self._url, "server", Use.READ)
+            if not applied(self._connection):
+                return {}  # about to be migrated: there is no table to read yet
             rows = processes(self._connection)
         except WeirkeeperError:
             self._disconnect()

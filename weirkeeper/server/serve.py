@@ -26,6 +26,7 @@ from weirkeeper.server.leftovers import wait_for_end
 from weirkeeper.server.lock import only_server
 from weirkeeper.server.ports import refuse_taken
 from weirkeeper.server.ready import Readiness, expected_roles
+from weirkeeper.server.stopping import Stopping
 from weirkeeper.server.supervisor import Supervisor
 from weirkeeper.server.telling import complain, say
 
@@ -75,8 +76,9 @@ def serve(settings: Settings, deployment: Deployment, stop: StopSignal, began: f
     home = prepare_home(settings.home)
     with only_server(home):
         wait_for_end(home, compose.stop_seconds(settings) + OTHERS, say)
-        embedded = database.prepare(settings, home, say) if settings.embedded else None
+        cluster = database.find_cluster(settings, home) if settings.embedded else None
         refuse_taken(settings)
+        embedded = database.prepare(cluster, settings, home, say) if cluster else None
         start = Start(settings, deployment, embedded, began)
         with _supervised(start) as supervisor:
             _tell_when_ready(start, supervisor, stop)
@@ -86,7 +88,7 @@ def serve(settings: Settings, deployment: Deployment, stop: StopSignal, began: f
             if not supervisor.running():
                 complain(f"supervisord ended by itself: {supervisor.last_words()}")
                 code = exit_codes.FAILED
-            return _stop(start, supervisor) or code
+            return _stop(start, supervisor, stop) or code
 
 
 @contextmanager
@@ -99,9 +101,8 @@ def _supervised(start: Start) -> Iterator[Supervisor]:
     compose.complete(deployment.supervision, settings, deployment.queues, control, command)
     check_supervision(deployment, settings)
     configuration = compose.write(deployment.supervision, home)
-    published.publish(
-        home, start.url, _psql(start.embedded), {"embedded": start.embedded is not None}
-    )
+    more = {"embedded": start.embedded is not None, "queues": list(deployment.queues)}
+    published.publish(home, start.url, _psql(start.embedded), more)
     supervisor = Supervisor(configuration, home, control)
     try:
         yield supervisor
@@ -132,11 +133,12 @@ def _watch(supervisor: Supervisor, stop: StopSignal) -> None:
         os.close(handle)
 
 
-def _stop(start: Start, supervisor: Supervisor) -> int:
+def _stop(start: Start, supervisor: Supervisor, stop: StopSignal) -> int:
     began = SYSTEM.monotonic()
     if supervisor.running():
         say("stopping: the relay, then the queues together, listener, metrics, database")
-    if not supervisor.stop(start.patience):
+    stopping = Stopping(start.url, start.settings, stop, say)
+    if not supervisor.stop(start.patience, stopping.look):
         supervisor.process.kill()  # its programs get SIGTERM from the kernel
         complain(f"supervisord did not end within {start.patience:g} s and was killed")
         return exit_codes.DRAIN_OVERRAN

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import xmlrpc.client
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -105,8 +106,13 @@ class Supervisor:
             log.seek(self._log_began)
             return _REFUSED.findall(log.read())
 
-    def stop(self, seconds: float) -> bool:
-        """Ask it to stop everything in order and wait; return whether it did in time."""
+    def stop(self, seconds: float, turned: Callable[[], None] = lambda: None) -> bool:
+        """Ask it to stop everything in order and wait; return whether it did in time.
+
+        Args:
+            seconds: it may take.
+            turned: called now and then meanwhile.
+        """
         if self.running():
             self.process.terminate()
         deadline = SYSTEM.monotonic() + seconds
@@ -115,6 +121,7 @@ class Supervisor:
                 return False
             # Any request wakes its loop, which otherwise looks once a second, group after group.
             self.states()
+            turned()
         return True
 
     def _ended(self) -> bool:

@@ -14,10 +14,10 @@ def say(line: str = "") -> None:
         return
 
 
-def complain(line: str) -> None:
-    """One line to standard error."""
+def complain(line: str, name: str = "weirkeeper server") -> None:
+    """One line to standard error, after the name of the command that says it."""
     try:
-        sys.stderr.write(f"weirkeeper server: {line}\n")
+        sys.stderr.write(f"{name}: {line}\n")
         sys.stderr.flush()
     except OSError:
         return
