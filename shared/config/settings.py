@@ -13,12 +13,13 @@ from urllib.parse import urlsplit
 from shared.config.env import Environment
 from shared.config.home import default_home, published_database_url
 from shared.config.queues import Queue
+from shared.config.spelling import command_line
 from shared.errors import ConfigurationError
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
-NO_SERVER = (
+NO_SERVER = (  # of every command
     "no server runs here: expected one in {home}, or DATABASE_URL; start one with "
-    "`weirkeeper server`, or name its WEIRKEEPER_HOME"
+    f"`{command_line()} server`, or name its WEIRKEEPER_HOME"
 )
 
 

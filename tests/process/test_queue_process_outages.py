@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.support.databases import Databases
 from tests.support.processes import Programs
 from tests.support.queue import TestQueue, alive, children_of
 from tests.support.waiting import pause, until
+from workers.drain import ENDING, MARGIN
 from workers.pool.tree import descendants
 
 
@@ -162,8 +164,11 @@ def test_a_stop_while_the_server_stands_still_keeps_its_bound(
     program = queue.start(WEIRKEEPER_DRAIN_SECONDS="1", WEIRKEEPER_GRACE_SECONDS="0.5")
     job = queue.enqueue("sleep", {"seconds": 60})
     queue.begun(job)
+    begun = time.monotonic()
     with frozen(cluster):
         assert program.terminate(12) == 75
+    # Below what supervisord waits for these bounds; a second for the end of the interpreter.
+    assert time.monotonic() - begun < 1 + 0.5 + MARGIN + ENDING + 1
     queue.start(WEIRKEEPER_DRAIN_SECONDS="0")
     queue.begun(job, times=2, timeout=25)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
+import re
 import signal
 import socket
 import stat
@@ -13,8 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from shared.jobs.port import EnqueueOpts
+from shared.postgres.connect import connect
+from shared.postgres.jobs import PostgresJobs
 from tests.process.servers import START, STOP, Server
-from tests.support.processes import Programs
+from tests.support.app import EFFECTS
+from tests.support.processes import ROOT, Programs
+from tests.support.queue import APP
 from tests.support.waiting import until
 from weirkeeper.server.account import Account
 
@@ -50,6 +57,7 @@ def test_start_work_stop_and_the_data_stay(embedded):
     password = first.published()["database_url"].split(":")[2].split("@")[0]
     assert password not in first.told()
     assert first.ask("show max_connections") == "120"
+    assert "ERROR" not in (first.home / "log" / "postgres.log").read_text()
     assert first.ask("show fsync") == "on"
     assert first.ask("show client_connection_check_interval") == "1s"
     said = subprocess.run(
@@ -86,6 +94,36 @@ def test_on_a_database_of_somebody_else(programs):
     assert server.ask("select count(*) from weirkeeper.process where phase = 'ready'") == 8
     assert server.stop() == 0
     until(lambda: not programs.living(), 5, "everything has ended")
+
+
+def test_a_stop_says_what_it_waits_for_and_a_second_one_that_it_is_heard(programs, database_url):
+    app = {"WEIRKEEPER_APP": APP, EFFECTS: str(programs.home / "effects")}
+    bounds = {"WEIRKEEPER_DRAIN_SECONDS": "8", "WEIRKEEPER_GRACE_SECONDS": "0.5"}
+    server = Server(programs, {**app, **bounds}).until_ready()
+    with connect(database_url, "test") as conn:
+        job = PostgresJobs(conn).enqueue("t.sleep", {"seconds": 60}, EnqueueOpts())
+    until((programs.home / "effects").exists, 10, "the job runs")
+
+    # Any shell judges what this server runs, whatever its own WEIRKEEPER_APP.
+    status = subprocess.run(
+        [sys.executable, "-P", "-m", "panel.cli.main", "status", "--json"],
+        env=programs.environment, cwd=ROOT, check=True, capture_output=True, timeout=30,
+    )  # fmt: skip
+    found = json.loads(status.stdout)
+    assert found["told"] == f"all {len(found['processes'])} processes are ready"
+    assert "t" in [process["slot"] for process in found["processes"]]
+
+    server.program.send(signal.SIGINT)
+    running = rf"1 job still runs \(t.sleep {job}\), at most [1-8] s more"
+    until(lambda: re.search(f"^{running}$", server.program.text(), re.MULTILINE), 5, "it tells")
+    server.program.send(signal.SIGINT)
+    heard = f"^already stopping; {running}$"
+    until(lambda: re.search(heard, server.program.text(), re.MULTILINE), 5, "it has heard")
+    assert server.program.wait(STOP) == 0
+    log = [json.loads(line) for line in (programs.home / "log" / "t.log").read_text().splitlines()]
+    [drained] = [entry for entry in log if entry["message"] == "drained"]
+    assert drained["seconds"].keys() == {"give_back", "wait", "interrupt", "flush"}
+    assert drained["jobs"]["interrupted"] == 1
 
 
 def test_a_killed_server_takes_everything_along_and_the_next_one_starts(embedded):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.support.databases import with_database
 from tests.support.processes import Programs
+from tests.support.waiting import until
 from weirkeeper.server.account import Account
 from weirkeeper.server.folders import postgres_base, prepare_home
 
@@ -29,6 +31,7 @@ TABLE = {
     "a database URL": ({"DATABASE_URL": "mysql://u:hunter2@h/d"}, "begins with postgresql://"),
     "a database that is away": ({"DATABASE_URL": GONE}, "a Postgres that lets us in"),
     "an address of nobody": ({"WEIRKEEPER_HOST": "203.0.113.9"}, "WEIRKEEPER_LISTENER_PORT"),
+    "a home with a sign": ({"WEIRKEEPER_HOME": "/tmp/h;x"}, "a path without % ; #"),
     "no binaries": ({"WEIRKEEPER_PGBIN": "/nowhere"}, "WEIRKEEPER_PGBIN: expected a folder"),
     "a home that cannot be": ({"WEIRKEEPER_HOME": "/proc/x"}, "WEIRKEEPER_HOME"),
 }
@@ -41,10 +44,10 @@ def embedded(short_tmp):
     programs.close()
 
 
-def refused(programs, env, told):
-    program = programs.start("weirkeeper.server", env=env)
+def refused(programs, env, told, *arguments):
+    program = programs.start("weirkeeper.server", *arguments, env=env)
     assert program.wait(30) == 78, program.text()
-    lines = [line for line in program.text().splitlines() if not line.startswith("made a Postgres")]
+    lines = program.text().splitlines()
     assert len(lines) == 1, lines
     assert lines[0].startswith("weirkeeper server: ")
     assert told in lines[0]
@@ -59,13 +62,25 @@ def test_a_wrong_setting_is_one_clear_line(embedded, env, told):
     refused(embedded, env, told)
 
 
+@pytest.mark.parametrize(("env", "told"), TABLE.values(), ids=TABLE)
+def test_a_check_refuses_what_a_start_refuses(embedded, env, told):
+    if env.get("WEIRKEEPER_HOME", "").startswith("/proc"):
+        pytest.skip("root may write there; only trying tells, and a check makes nothing")
+    if "WEIRKEEPER_HOST" in env:
+        env = {**env, "WEIRKEEPER_LISTENER_PORT": "8711"}
+    refused(embedded, env, told, "--check")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--check",)])
 @pytest.mark.parametrize("name", ["LISTENER", "METRICS", "POSTGRES"])
-def test_a_taken_port_is_named(embedded, name):
+def test_a_taken_port_is_named(embedded, name, arguments):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        refused(embedded, {f"WEIRKEEPER_{name}_PORT": port}, f"WEIRKEEPER_{name}_PORT: expected")
+        told = f"WEIRKEEPER_{name}_PORT: expected"
+        refused(embedded, {f"WEIRKEEPER_{name}_PORT": port}, told, *arguments)
+    assert not (embedded.home / "postgres" / "PG_VERSION").exists()  # before initdb
 
 
 def test_a_database_that_does_not_exist(programs, database_url):
@@ -103,3 +118,45 @@ def test_check_starts_nothing_and_tells_all(programs):
     assert program.wait(30) == 0
     assert '"connection_budget": "index (3 + 4 children) 7' in program.text()
     assert "***" in program.text()
+
+
+CHECK = [sys.executable, "-P", "-m", "panel.cli.main", "check"]
+OWN_QUEUE = {"WEIRKEEPER_APP": "tests.support.app:app", "WEIRKEEPER_DRAIN_SECONDS": "21"}
+
+
+def test_a_check_passes_what_the_server_adds_by_itself_and_tells_it(programs):
+    program = programs.execute(CHECK, OWN_QUEUE)
+    assert program.wait(30) == 0, program.text()
+    told = [line for line in program.text().splitlines() if line.startswith("weirkeeper check: ")]
+    assert told[0].startswith(
+        "weirkeeper check: for plain supervisord, queue t needs a [program:t]"
+    )
+    assert any("program:index needs stopwaitsecs=31" in line for line in told)
+    assert all(line.endswith("`weirkeeper server` does so by itself") for line in told)
+    assert not (programs.home / "run").exists()
+
+
+def test_a_check_for_plain_supervisord_refuses_it(programs):
+    program = programs.execute([*CHECK, "--supervisord"], OWN_QUEUE)
+    assert program.wait(30) == 78
+    (line,) = program.text().splitlines()
+    assert line.startswith("weirkeeper check: supervisord.conf, queue t: expected a program")
+    assert "`weirkeeper server` adds it by itself" in line
+
+
+def test_a_check_for_plain_supervisord_makes_its_folders(programs):
+    program = programs.execute([*CHECK, "--supervisord"])
+    assert program.wait(30) == 0, program.text()
+    assert (programs.home / "run").is_dir()
+    assert (programs.home / "log").is_dir()
+
+
+def test_a_check_beside_the_running_server_does_not_mind_its_ports(programs):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        ports = {"WEIRKEEPER_LISTENER_PORT": str(taken.getsockname()[1])}
+    listener = programs.start("listener", env={**ports, "SUPERVISOR_PROCESS_NAME": "listener"})
+    until(lambda: "answers on" in listener.text(), 20, "the listener has its port")
+    program = programs.execute(CHECK, ports)
+    assert program.wait(30) == 0, program.text()
+    assert listener.terminate() == 0

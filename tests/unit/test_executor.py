@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from shared.jobs.failures import stack
 from tests.support.works import Clock, assignment, claim
 from workers.executor import Executor
 from workers.pool.slot import End
@@ -151,3 +152,24 @@ def test_what_has_run_for_a_moment_is_told_once(executor, pool, clock):
     clock.now += 0.3
     assert [c.job_id for c in executor.unmarked()] == [1]
     assert executor.unmarked() == []
+
+
+def raised():
+    raise ValueError("no such note")
+
+
+def test_a_failure_is_a_warning_that_names_job_and_place(executor, pool, caplog):
+    put(executor, pool, 7)
+    try:
+        raised()
+    except ValueError as error:
+        evidence = {"stack": stack(error)}
+    pool.free += 1
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    executor.ended(End(7, "failed", at, 0.1, error="ValueError: no such note", evidence=evidence))
+    (entry,) = caplog.records
+    assert (entry.levelname, entry.message) == ("WARNING", "ValueError: no such note")
+    line = raised.__code__.co_firstlineno + 1
+    assert vars(entry)["at"] == f"{__file__}:{line}"
+    assert (vars(entry)["job"], vars(entry)["attempt"]) == ("7", claim(7).attempt + 1)
+    assert vars(entry)["kind"] == claim(7).kind
