@@ -1,0 +1,42 @@
+"""Waiting for a start: what a person reads on a machine that takes long."""
+
+from __future__ import annotations
+
+from shared.services.stop import StopSignal
+from weirkeeper.server import ready
+from weirkeeper.server.ready import Readiness, expected_roles
+
+
+class Starting:
+    """A supervisord whose programs all start, none refused."""
+
+    def running(self):
+        return True
+
+    def states(self):
+        return []
+
+    def refusals(self):
+        return []
+
+
+def test_what_is_missing_is_told_less_and_less_often(tmp_path, monkeypatch):
+    monkeypatch.setattr(ready, "REMIND", 0.05)
+    monkeypatch.setattr(ready, "LOOK", 0.005)
+    roles = expected_roles(["index"])
+    watched = Readiness("postgresql://nobody", roles, Starting(), tmp_path)
+    looks, told, stop = [], [], StopSignal()
+
+    def look():
+        looks.append(1)
+        if len(looks) > 200:
+            stop.request()
+        return {("relay", None): "", ("queue", "index"): ""}
+
+    monkeypatch.setattr(watched, "_ready_roles", look)
+    assert watched.wait(stop, told.append) is None
+    # At least a second: 0.05, 0.1, 0.3, 0.7, …; every 0.05 s it would be twenty.
+    assert 2 <= len(told) <= 7
+    assert set(told) == {
+        "2 of 4 processes are ready; waiting for listener, metrics (a busy machine takes longer)"
+    }
