@@ -1,7 +1,7 @@
 -- Words that the index has not seen yet, with their variants: what typos are looked up in.
 -- Index: term_pkey. Locks: new words, sorted, in a transaction of their own: two writers of the
--- same words wait for each other but never in a circle. Commits without waiting for the disk, as
--- put does.
+-- same words wait for each other but never in a circle. Commits without waiting for the disk: what
+-- search/put commits after it, durably, takes it along.
 with relaxed as (
   select set_config('synchronous_commit', 'off', true)
 )

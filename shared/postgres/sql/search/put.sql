@@ -1,16 +1,12 @@
 -- Adds or replaces a document by a higher version; a stale or repeated one changes nothing.
 -- Index: document_pkey, document_words. Locks: the row.
--- Commits without waiting for the disk: what follows in the log, the end of the job, can only
--- survive a crash together with it.
-with relaxed as (
-  select set_config('synchronous_commit', 'off', true)
-)
+-- Committed durably: the child reports its job done after this, and the parent writes that down even
+-- when Postgres has crashed in between. An effect must never be less durable than the word of it.
 insert into site.document as d
   (note_id, version, owner_id, genre, path, title, excerpt, body, published, archived, words)
-select
-   %(id)s::bigint, %(version)s::bigint, %(owner_id)s, %(genre)s, %(path)s, %(title)s,
-   %(excerpt)s, %(body)s, %(published)s::boolean, %(archived)s::boolean, %(words)s::tsvector
-from relaxed
+values
+  (%(id)s::bigint, %(version)s::bigint, %(owner_id)s, %(genre)s, %(path)s, %(title)s,
+   %(excerpt)s, %(body)s, %(published)s::boolean, %(archived)s::boolean, %(words)s::tsvector)
 on conflict (note_id) do update
 set version = excluded.version, removed = false, owner_id = excluded.owner_id,
     genre = excluded.genre, path = excluded.path, title = excluded.title,
