@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from shared.errors import InvalidArguments
-from shared.jobs.port import Job
+from shared.jobs.port import Job, JobFilter
 from shared.jobs.states import STATES
 from shared.ops.desk import Desk
 from shared.ops.operation import Operation
@@ -37,8 +37,7 @@ def list_jobs(desk: Desk, arguments: List) -> list[Job]:
     if not 1 <= arguments.limit <= MAX_PAGE:
         raise InvalidArguments(f"limit: expected 1 to {MAX_PAGE}; got {arguments.limit}")
     return desk.inspector.list(
-        kind=arguments.kind,
-        state=arguments.state,
+        JobFilter(kind=arguments.kind, state=arguments.state),
         limit=arguments.limit,
         before=arguments.before,
     )

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.errors import InvalidArguments, NotFound
-from shared.jobs.port import Attempt, Job
+from shared.jobs.port import EVERY_JOB, Attempt, Job, JobFilter
 from shared.jobs.states import CANCELLED, COMPLETED, DISCARDED, PENDING, RETRYABLE, RUNNING
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
@@ -29,16 +29,12 @@ class PostgresInspector:
         self._conn = conn
 
     def list(
-        self,
-        *,
-        kind: str | None = None,
-        state: str | None = None,
-        limit: int = 50,
-        before: str | None = None,
+        self, wanted: JobFilter = EVERY_JOB, *, limit: int = 50, before: str | None = None
     ) -> list[Job]:
         """Newest jobs first; see shared.jobs.port.Inspector.list."""
+        state = wanted.state
         params = {
-            "kind": kind,
+            "kind": wanted.kind,
             "state": state,
             "limit": limit,
             "before": None if before is None else _before(before),

@@ -11,16 +11,11 @@ from typing import Any, Self
 
 import psycopg
 
-from shared.errors import InvalidArguments
-from shared.jobs.port import EnqueueOpts
-from shared.jsonvalue import check_text, encode_object
+from shared.jobs.options import EnqueueOpts, check_options, checked_args
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
 
 _DEFAULT = EnqueueOpts()
-MAX_TEXT = 200  # characters of owner_id and trace
-MAX_INTEGER = 2**31 - 1
-DAY = 86_400
 
 
 class PostgresJobs:
@@ -47,42 +42,20 @@ def parameters(kind: str, args: Mapping[str, Any], opts: EnqueueOpts) -> dict[st
     Raises:
         InvalidArguments: args that cannot be stored, or an option that cannot be.
     """
-    check_text(kind, "kind", MAX_TEXT)
-    check_text(opts.owner_id, f"owner_id of kind {kind}", MAX_TEXT)
-    check_text(opts.trace, f"trace of kind {kind}", MAX_TEXT)
-    if opts.run_at is not None and getattr(opts.run_at, "tzinfo", None) is None:
-        raise InvalidArguments(
-            f"run_at: expected a datetime with a time zone; got {opts.run_at!r}; add tzinfo=UTC"
-        )
-    given = dict(args) if isinstance(args, Mapping) else args
+    text = checked_args(kind, args)
+    check_options(kind, opts)
     return {
         "kind": kind,
-        "args": encode_object(given, f"args of kind {kind}"),
+        "args": text,
         "run_at": opts.run_at,
-        "priority": _within(opts.priority, "priority", 1, 4),
+        "priority": opts.priority,
         "owner_id": opts.owner_id,
         "awaited": opts.awaited,
-        "max_attempts": _within(opts.max_attempts, "max_attempts", 1, MAX_INTEGER),
+        "max_attempts": opts.max_attempts,
         "timeout_ms": _milliseconds(opts.timeout),
         "trace": opts.trace,
     }
 
 
-def _within(value: int | None, what: str, low: int, high: int) -> int | None:
-    if value is None or (isinstance(value, int) and low <= value <= high):
-        return value
-    raise InvalidArguments(
-        f"{what}: expected a whole number from {low} to {high}; got {value!r}; "
-        "leave it out for the kind's"
-    )
-
-
 def _milliseconds(seconds: float | None) -> int | None:
-    if seconds is None:
-        return None
-    if not 0 < seconds <= DAY:
-        raise InvalidArguments(
-            f"timeout: expected more than 0 s and at most {DAY} s; got {seconds!r}; "
-            "leave it out for the kind's"
-        )
-    return max(1, round(seconds * 1000))
+    return None if seconds is None else max(1, round(seconds * 1000))

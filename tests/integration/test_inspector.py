@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from shared.errors import InvalidArguments, NotFound
+from shared.jobs.port import JobFilter
 from shared.jobs.states import STATES
 from shared.postgres.connect import Use, connect
 from shared.postgres.inspector import PostgresInspector
@@ -71,11 +72,11 @@ def test_lists_by_state_and_kind_newest_first(inspector, one_of_each):
     every = inspector.list()
     assert [int(job.id) for job in every] == sorted(chain(*one_of_each.values()), reverse=True)
     for state in STATES:
-        found = inspector.list(state=state)
+        found = inspector.list(JobFilter(state=state))
         assert [int(job.id) for job in found] == one_of_each[state], state
         assert {job.state for job in found} == {state}
-        assert inspector.list(state=state, kind="no.such") == []
-    assert len(inspector.list(kind="corpus.index")) == 7
+        assert inspector.list(JobFilter(state=state, kind="no.such")) == []
+    assert len(inspector.list(JobFilter(kind="corpus.index"))) == 7
     assert all(job.args is None and isinstance(job.id, str) for job in every)
 
 
