@@ -6,14 +6,12 @@ that cannot be imported refuses the whole process, with the module's name.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from shared.app import App
-from shared.errors import ConfigurationError
-from shared.jobs.kinds import Kind
+from shared.jobs.handler import load_handler
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +30,7 @@ def load_handlers(app: App, queue: str) -> dict[str, Handler]:
     """
     subscribed = {subscription.name for subscription in app.subscriptions}
     return {
-        kind.name: Handler(_function(kind), kind.name in subscribed)
+        kind.name: Handler(load_handler(kind), kind.name in subscribed)
         for kind in app.all_kinds.values()
         if kind.queue == queue
     }
-
-
-def _function(kind: Kind) -> Callable[..., Any]:
-    module, _, name = kind.handler.partition(":")
-    try:
-        found: Any = getattr(importlib.import_module(module), name)
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        raise ConfigurationError.of(
-            f"kind {kind.name}: handler",
-            f"module {module}, importable, with {name}",
-            kind.handler,
-            f"correct it, or PYTHONPATH ({type(error).__name__}: {error})",
-        ) from error
-    if not callable(found):
-        raise ConfigurationError.of(
-            f"kind {kind.name}: handler", "a function", found, "name a function"
-        )
-    function: Callable[..., Any] = found
-    return function
