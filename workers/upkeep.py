@@ -1,8 +1,9 @@
 """What every queue process does beside its own jobs, on timers: nothing hangs on one of them.
 
 Runs in the database's thread. Promotes jobs whose time has come, takes jobs back from dead owners,
-compares what the database thinks we hold with what we do hold, marks jobs that have started, gives
-claims back that wait too long here, and watches that claimable jobs are claimed.
+compares what the database thinks we hold with what we do hold, marks jobs that have started, stops
+jobs whose end was asked for, gives claims back that wait too long here, and watches that claimable
+jobs are claimed.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ PROMOTE = 1.0  # seconds between looks at `scheduled` when nothing is known to b
 RESCUE = 2.0
 RECONCILE = 10.0
 MARK = 0.25
+CANCEL = 1.0  # seconds; a notice asks for the look at once
 STALE = 1.0  # seconds that a claim may wait in the buffer while all children are busy
 WATCH = 5.0
 STUCK = 60.0  # seconds that a claimable job may wait while children are free and none is claimed
@@ -69,11 +71,13 @@ class Upkeep:
         self._rescued = assignment.instruments.jobs_rescued_total
         self._clock = assignment.clock
         self._promotion = Timer(PROMOTE, self._promote)
+        self._cancellation = Timer(CANCEL, self._cancel)
         self._timers = [
             Timer(RESCUE, self._rescue),
             self._promotion,
             Timer(RECONCILE, self._reconcile),
             Timer(MARK, self._mark),
+            self._cancellation,
             Timer(STALE / 2, self._give_back_stale),
             Timer(WATCH, self._watch),
         ]
@@ -87,6 +91,10 @@ class Upkeep:
     def expect(self, delay: float) -> None:
         """A job will be due in `delay` seconds."""
         self._promotion.at = min(self._promotion.at, self._clock.monotonic() + delay)
+
+    def cancel_soon(self) -> None:
+        """The end of a running job was asked for."""
+        self._cancellation.at = 0.0
 
     def turn(self, work: Work) -> None:
         """Do what is due."""
@@ -146,6 +154,14 @@ class Upkeep:
 
     def _mark(self, work: Work) -> None:
         work.mark_started(self._executor.unmarked())
+
+    def _cancel(self, work: Work) -> None:
+        """Each look tells again of jobs that still run: what was missed once is made good."""
+        asked = work.to_cancel() if self.held else []
+        if asked:
+            # Given back, a job whose end was asked for ends; the others are claimed again.
+            self.give_back(work, self._executor.cancel(asked))
+            self._producer.look("free")
 
     def _give_back_stale(self, work: Work) -> None:
         self.give_back(work, self._executor.take_back(older=STALE))

@@ -1,7 +1,7 @@
 """The rules of retries: what becomes of a job when a run of it ends. Pure; the one place of them.
 
-Attempts are spent by completions, failures, timeouts, crashes and discards, never by a snooze or an
-interruption. Jitter is added here, so that what failed together does not return together.
+Attempts are spent by completions, failures, timeouts, crashes and discards, never by a snooze, an
+interruption or a cancel. Jitter is added here, so that what failed together does not return together.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from shared.backoff import Backoff, jittered
-from shared.jobs.states import COMPLETED, DISCARDED, RETRYABLE, waiting_state
+from shared.jobs.states import CANCELLED, COMPLETED, DISCARDED, RETRYABLE, waiting_state
 
 
 class Fate(NamedTuple):
@@ -39,7 +39,7 @@ def fate(  # noqa: PLR0913  (each is one fact about the end of a run)
     """Decide where a job goes.
 
     Args:
-        outcome: completed, discarded, snoozed, interrupted, or one of the failures (failed,
+        outcome: completed, discarded, cancelled, snoozed, interrupted, or one of the failures (failed,
             timeout, crashed).
         attempt: tries spent before this run.
         max_attempts: of the job.
@@ -51,6 +51,8 @@ def fate(  # noqa: PLR0913  (each is one fact about the end of a run)
         return Fate(COMPLETED, None, spent=True)
     if outcome == "discarded":
         return Fate(DISCARDED, None, spent=True)
+    if outcome == "cancelled":
+        return Fate(CANCELLED, None, spent=False)
     if outcome in ("snoozed", "interrupted"):
         return Fate(waiting_state(attempt), delay or 0.0, spent=False)
     tries = attempt + 1

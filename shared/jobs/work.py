@@ -11,6 +11,9 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 
+CANCEL = "cancel"  # what a notice says when the end of a running job is asked for
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One claimed job.
@@ -137,8 +140,12 @@ class Work(Protocol):
         """Readable when a notice has arrived."""
         ...
 
-    def drain(self) -> bool:
-        """Take the notices that arrived; return whether there were any."""
+    def to_cancel(self) -> list[int]:
+        """Ids of jobs that this process holds and whose end was asked for."""
+        ...
+
+    def drain(self) -> list[str]:
+        """Take the notices that arrived; return what each said: "" (there is more) or CANCEL."""
         ...
 
     def fall_asleep(self) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from shared.errors import DatabaseUnavailable
 from shared.jobs.work import Claim, DeadOwner, Finish, Held
-from shared.postgres import completions, promotions, rescues
+from shared.postgres import completions, controls, promotions, rescues
 from shared.postgres.claims import Claims
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
@@ -113,8 +113,12 @@ class PostgresWork:
         """Readable when a notice has arrived."""
         return self._wakes.fileno()
 
-    def drain(self) -> bool:
-        """Take the notices that arrived; return whether there were any."""
+    def to_cancel(self) -> list[int]:
+        """Ids of jobs that this process holds and whose end was asked for."""
+        return controls.to_cancel(self._conn, self._owner.epoch)
+
+    def drain(self) -> list[str]:
+        """Take the notices that arrived; return what each said."""
         return self._wakes.drain()
 
     def fall_asleep(self) -> bool:

@@ -58,6 +58,7 @@ class ScriptedWork:
         self.rows: list[Held] = []
         self.given: list[int] = []
         self.dead: list[DeadOwner] = []
+        self.asked: list[int] = []
         self.waiting: float | None = None
         self.due: tuple[int, float | None] = (0, None)
 
@@ -97,8 +98,11 @@ class ScriptedWork:
     def fileno(self) -> int:
         return -1
 
-    def drain(self) -> bool:
-        return False
+    def to_cancel(self) -> list[int]:
+        return self.asked
+
+    def drain(self) -> list[str]:
+        return []
 
     def fall_asleep(self) -> bool:
         self.said.append("fall asleep")
