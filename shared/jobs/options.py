@@ -43,11 +43,14 @@ class Unique:
         states: in which a job keeps others out. Pending, running and retryable always; leave
             "completed" out to allow the next one at once, add "discarded" or "cancelled" to be
             strict.
+        wait: another open transaction may be adding the same job: wait for its end, or (False)
+            raise Conflict at once.
     """
 
     by: tuple[str, ...] | None = None
     period: float | None = None
     states: tuple[str, ...] = (*_ALWAYS, COMPLETED)
+    wait: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what cannot be kept."""

@@ -1,21 +1,21 @@
 """ADAPTER of the port Jobs: enqueueing through a psycopg connection, in its transaction.
 
-The SQL function `weirkeeper.enqueue` is the one implementation; Python adds only the checks that
-must happen before the database sees the value.
+The connection may be an application's own: whatever it sets (row factory, client-side cursors,
+autocommit) is respected or overridden here, and left as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
 import psycopg
+from psycopg.rows import tuple_row
 
-from shared.jobs.options import EnqueueOpts, check_options, checked_args
+from shared.jobs.port import DEFAULTS, EnqueueOpts
+from shared.postgres import enqueueing
 from shared.postgres.failures import translated
-from shared.postgres.statements import statement
-
-_DEFAULT = EnqueueOpts()
 
 
 class PostgresJobs:
@@ -28,34 +28,26 @@ class PostgresJobs:
         """Return one that writes through `conn`; this one is left as it is."""
         return type(self)(conn)
 
-    def enqueue(self, kind: str, args: Mapping[str, Any], opts: EnqueueOpts = _DEFAULT) -> str:
+    def enqueue(self, kind: str, args: Mapping[str, Any], opts: EnqueueOpts = DEFAULTS) -> str:
         """Add a job; see shared.jobs.port.Jobs.enqueue."""
-        params = parameters(kind, args, opts)
-        with translated(), self._conn.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
-            row = cursor.execute(statement("jobs/enqueue"), params).fetchone()
-            return str(row[0]) if row else ""
+        params = enqueueing.one(kind, args, opts)
+        with translated(), self._conn.cursor(row_factory=tuple_row) as cursor:
+            row: Any = cursor.execute(enqueueing.ENQUEUE, params).fetchone()
+            return str(row[0])
 
+    def enqueue_many(
+        self, kind: str, args_list: Sequence[Mapping[str, Any]], opts: EnqueueOpts = DEFAULTS
+    ) -> list[str]:
+        """Add many jobs, all or none; see shared.jobs.port.Jobs.enqueue_many."""
+        params = enqueueing.options(kind, opts)
+        lines = enqueueing.rows(kind, args_list)
+        with translated(), self._together(), self._conn.cursor(row_factory=tuple_row) as cursor:
+            cursor.execute(enqueueing.OPEN_STAGING)
+            with cursor.copy(enqueueing.STAGE) as copy:
+                for chunk in enqueueing.chunks(lines):
+                    copy.write(chunk)
+            return enqueueing.ids(cursor.execute(enqueueing.ENQUEUE_STAGED, params).fetchone())
 
-def parameters(kind: str, args: Mapping[str, Any], opts: EnqueueOpts) -> dict[str, Any]:
-    """Check what Python can see, before it could abort the caller's transaction; name parameters.
-
-    Raises:
-        InvalidArguments: args that cannot be stored, or an option that cannot be.
-    """
-    text = checked_args(kind, args)
-    check_options(kind, opts)
-    return {
-        "kind": kind,
-        "args": text,
-        "run_at": opts.run_at,
-        "priority": opts.priority,
-        "owner_id": opts.owner_id,
-        "awaited": opts.awaited,
-        "max_attempts": opts.max_attempts,
-        "timeout_ms": _milliseconds(opts.timeout),
-        "trace": opts.trace,
-    }
-
-
-def _milliseconds(seconds: float | None) -> int | None:
-    return None if seconds is None else max(1, round(seconds * 1000))
+    def _together(self) -> AbstractContextManager[Any]:
+        """One transaction: the caller's, or one of its own where every statement would commit."""
+        return self._conn.transaction() if self._conn.autocommit else nullcontext()

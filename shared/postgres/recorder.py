@@ -11,6 +11,7 @@ from shared.jsonvalue import check_text, encode_object
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
 
+RECORD = statement("events/record")
 MAX_OWNER = 200  # characters, of the trace as well
 MAX_SUBJECT = 2048
 
@@ -35,20 +36,35 @@ class PostgresRecorder:
         trace: str | None = None,
     ) -> str:
         """Record an event; see shared.events.port.Recorder.record."""
-        check_text(event_type, "event type", MAX_SUBJECT)
-        check_text(owner_id, f"owner_id of event {event_type}", MAX_OWNER)
-        check_text(subject, f"subject of event {event_type}", MAX_SUBJECT)
-        check_text(trace, f"trace of event {event_type}", MAX_OWNER)
-        params = {
-            "type": event_type,
-            "owner_id": owner_id,
-            "subject": subject,
-            "data": _encoded(data, f"data of event {event_type}"),
-            "trace": trace,
-        }
+        params = parameters(event_type, owner_id, subject, data, trace)
         with translated(), self._conn.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
-            row = cursor.execute(statement("events/record"), params).fetchone()
+            row = cursor.execute(RECORD, params).fetchone()
             return str(row[0]) if row else ""
+
+
+def parameters(
+    event_type: str,
+    owner_id: str | None,
+    subject: str,
+    data: Mapping[str, Any] | None,
+    trace: str | None,
+) -> dict[str, Any]:
+    """Check what Python can see, before it could abort the caller's transaction; of RECORD.
+
+    Raises:
+        InvalidArguments: data that cannot be stored.
+    """
+    check_text(event_type, "event type", MAX_SUBJECT)
+    check_text(owner_id, f"owner_id of event {event_type}", MAX_OWNER)
+    check_text(subject, f"subject of event {event_type}", MAX_SUBJECT)
+    check_text(trace, f"trace of event {event_type}", MAX_OWNER)
+    return {
+        "type": event_type,
+        "owner_id": owner_id,
+        "subject": subject,
+        "data": _encoded(data, f"data of event {event_type}"),
+        "trace": trace,
+    }
 
 
 def _encoded(data: Mapping[str, Any] | None, what: str) -> str:
