@@ -7,13 +7,11 @@ from typing import Any, Self
 
 import psycopg
 
-from shared.jsonvalue import check_text, encode_object
+from shared.events.checks import checked_data
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
 
 RECORD = statement("events/record")
-MAX_OWNER = 200  # characters, of the trace as well
-MAX_SUBJECT = 2048
 
 
 class PostgresRecorder:
@@ -54,20 +52,10 @@ def parameters(
     Raises:
         InvalidArguments: data that cannot be stored.
     """
-    check_text(event_type, "event type", MAX_SUBJECT)
-    check_text(owner_id, f"owner_id of event {event_type}", MAX_OWNER)
-    check_text(subject, f"subject of event {event_type}", MAX_SUBJECT)
-    check_text(trace, f"trace of event {event_type}", MAX_OWNER)
     return {
         "type": event_type,
         "owner_id": owner_id,
         "subject": subject,
-        "data": _encoded(data, f"data of event {event_type}"),
+        "data": checked_data(event_type, owner_id, subject, data, trace),
         "trace": trace,
     }
-
-
-def _encoded(data: Mapping[str, Any] | None, what: str) -> str:
-    """The text of the data; any mapping is as good as a dict."""
-    given = {} if data is None else data
-    return encode_object(dict(given) if isinstance(given, Mapping) else given, what)
