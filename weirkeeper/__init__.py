@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from shared.app import App as App
     from shared.backoff import Backoff as Backoff
     from shared.config.queues import Queue as Queue
+    from shared.errors import Conflict as Conflict
+    from shared.errors import InvalidArguments as InvalidArguments
+    from shared.errors import NotFound as NotFound
+    from shared.errors import UnknownEventType as UnknownEventType
+    from shared.errors import UnknownKind as UnknownKind
+    from shared.errors import WeirkeeperError as WeirkeeperError
     from shared.events.event import Event as Event
     from shared.events.subscriptions import Subscription as Subscription
     from shared.events.type import EventType as EventType
@@ -31,7 +37,10 @@ if TYPE_CHECKING:
     from shared.jobs.outcomes import Discard as Discard
     from shared.jobs.outcomes import Retry as Retry
     from shared.jobs.outcomes import Snooze as Snooze
+    from shared.jobs.periodic import Periodic as Periodic
     from shared.jobs.port import EnqueueOpts as EnqueueOpts
+    from shared.jobs.port import JobFilter as JobFilter
+    from shared.jobs.port import Unique as Unique
     from shared.jobs.port import Wait as Wait
     from shared.postgres.jobs import PostgresJobs as Jobs
     from shared.postgres.recorder import PostgresRecorder as Recorder
@@ -42,38 +51,56 @@ _HOMES = {
     "App": "shared.app:App",
     "Backoff": "shared.backoff:Backoff",
     "Completed": "shared.jobs.outcomes:Completed",
+    "Conflict": "shared.errors:Conflict",
     "Discard": "shared.jobs.outcomes:Discard",
     "EnqueueOpts": "shared.jobs.port:EnqueueOpts",
     "Event": "shared.events.event:Event",
     "EventType": "shared.events.type:EventType",
+    "InvalidArguments": "shared.errors:InvalidArguments",
+    "JobFilter": "shared.jobs.port:JobFilter",
     "Jobs": "shared.postgres.jobs:PostgresJobs",
     "Kind": "shared.jobs.kinds:Kind",
+    "NotFound": "shared.errors:NotFound",
+    "Periodic": "shared.jobs.periodic:Periodic",
     "Queue": "shared.config.queues:Queue",
     "Recorder": "shared.postgres.recorder:PostgresRecorder",
     "Retry": "shared.jobs.outcomes:Retry",
     "Snooze": "shared.jobs.outcomes:Snooze",
     "Subscription": "shared.events.subscriptions:Subscription",
+    "Unique": "shared.jobs.port:Unique",
+    "UnknownEventType": "shared.errors:UnknownEventType",
+    "UnknownKind": "shared.errors:UnknownKind",
     "Wait": "shared.jobs.port:Wait",
     "Waits": "shared.postgres.waits:PostgresWaits",
+    "WeirkeeperError": "shared.errors:WeirkeeperError",
 }
 
 __all__ = [
     "App",
     "Backoff",
     "Completed",
+    "Conflict",
     "Discard",
     "EnqueueOpts",
     "Event",
     "EventType",
+    "InvalidArguments",
+    "JobFilter",
     "Jobs",
     "Kind",
+    "NotFound",
+    "Periodic",
     "Queue",
     "Recorder",
     "Retry",
     "Snooze",
     "Subscription",
+    "Unique",
+    "UnknownEventType",
+    "UnknownKind",
     "Wait",
     "Waits",
+    "WeirkeeperError",
 ]
 
 

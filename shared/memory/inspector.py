@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 from shared.errors import Conflict, InvalidArguments, NotFound
 from shared.jobs.inspect import Explanation, Job, JobFilter, Overview, PeriodicStatus
-from shared.jobs.port import EVERY_JOB
+from shared.jobs.port import EVERY_JOB, untold
 from shared.jobs.states import CANCELLED, DISCARDED, STATES
 from shared.memory import moves
 from shared.memory.explain import explain
@@ -67,16 +67,20 @@ class MemoryInspector:
             moves.cancel(self._store, row)
             return row.state
 
-    def retry_many(self, wanted: JobFilter) -> int:
+    def retry_many(self, wanted: JobFilter, *, told: Callable[[int], None] = untold) -> int:
         """Retry many; see shared.jobs.port.Inspector.retry_many."""
         with self._store.lock:
             rows = [r for r in self._wanted(wanted) if r.state in (DISCARDED, CANCELLED)]
-            return sum(map(self._retried, rows))
+            total = sum(map(self._retried, rows))
+        told(total)
+        return total
 
-    def cancel_many(self, wanted: JobFilter) -> int:
+    def cancel_many(self, wanted: JobFilter, *, told: Callable[[int], None] = untold) -> int:
         """Cancel many; see shared.jobs.port.Inspector.cancel_many."""
         with self._store.lock:
-            return sum(moves.cancel(self._store, row) for row in [*self._wanted(wanted)])
+            total = sum(moves.cancel(self._store, row) for row in [*self._wanted(wanted)])
+        told(total)
+        return total
 
     def pause(self, *, queue: str | None = None, kind: str | None = None) -> None:
         """Start no more; see shared.jobs.port.Inspector.pause."""

@@ -13,19 +13,21 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from shared.app import App
-from shared.clock import SYSTEM, Clock
-from shared.errors import NotFound, WaitersFull
+from shared.clock import SYSTEM
+from shared.errors import Conflict, NotFound, WaitersFull
 from shared.jobs.handler import Handler
 from shared.jobs.inspect import Wait
+from shared.memory.clock import StoppedClock
 from shared.memory.inspector import MemoryInspector
 from shared.memory.jobs import MemoryJobs
 from shared.memory.periodics import Periodics
 from shared.memory.recorder import MemoryRecorder
-from shared.memory.runner import Connect, Runner, no_connection
+from shared.memory.runner import MOST_RUNS, Connect, Runner, no_connection
 from shared.memory.store import Store, unspread
 from shared.notices.channels import FANOUT, FINAL
 
 T = TypeVar("T")
+DAY = 86_400.0
 
 
 class MemoryRuntime(MemoryJobs, MemoryInspector):
@@ -33,11 +35,12 @@ class MemoryRuntime(MemoryJobs, MemoryInspector):
 
     Args:
         app: the application's declarations.
-        clock: what time it is; nothing is due before its time.
+        clock: what time it is; None = a stopped one that shows the real time of now.
         handlers: functions to call in place of those that kinds name, by kind.
         connection: what a handler's `ctx.connection()` gives; None = there is no database.
         jitter: spreads the delay after a failure; as it is by default.
-        store: of another runtime, to go on with its jobs and its periodic jobs' records.
+        after: an earlier runtime of the application that has ended: its jobs, its clock and the
+            records of its periodic jobs are taken over.
 
     Raises:
         ConfigurationError: the declarations cannot work.
@@ -46,14 +49,15 @@ class MemoryRuntime(MemoryJobs, MemoryInspector):
     def __init__(  # noqa: PLR0913  (what a test may want to decide)
         self,
         app: App,
-        clock: Clock,
+        clock: StoppedClock | None = None,
         *,
         handlers: Mapping[str, Handler] | None = None,
         connection: Connect = no_connection,
         jitter: Callable[[float], float] = unspread,
-        store: Store | None = None,
+        after: MemoryRuntime | None = None,
     ) -> None:
-        self.store = store or Store(app, clock, jitter)
+        self.store: Store = after.store if after else Store(app, clock or StoppedClock(), jitter)
+        self.clock = self.store.clock
         periodics = Periodics(self.store)
         MemoryJobs.__init__(self, self.store)
         MemoryInspector.__init__(self, self.store, periodics)
@@ -77,6 +81,28 @@ class MemoryRuntime(MemoryJobs, MemoryInspector):
             How many ran. A handler's exception is a failed attempt, as ever.
         """
         return self._runner.run_due()
+
+    def run_all(self, max_seconds: float = DAY) -> int:
+        """Run what is due, go on to the next moment at which something is, and so on.
+
+        Args:
+            max_seconds: how far the clock may go on; what is due later stays.
+
+        Returns:
+            How many ran; retries of one job count each.
+        """
+        ran, left = 0, max_seconds
+        while ran <= MOST_RUNS:
+            now = self.run_due()
+            ran += now
+            if now:
+                continue
+            due = self.next_due_in()
+            if due is None or due > left:
+                return ran
+            self.clock.advance(due)
+            left -= due
+        raise Conflict(f"run_all: expected an end; got {ran} runs; look for a job that never ends")
 
     def next_due_in(self) -> float | None:
         """Seconds until the next job or tick is due; None = nothing waits for its time."""

@@ -13,13 +13,13 @@ from itertools import count
 from typing import Any
 
 from shared.app import App
-from shared.clock import Clock
 from shared.errors import NotFound, UnknownKind
 from shared.events.event import Event
 from shared.jobs.inspect import Attempt
 from shared.jobs.kinds import Kind
 from shared.jobs.options import EnqueueOpts
 from shared.jobs.states import FINAL
+from shared.memory.clock import StoppedClock
 from shared.memory.course import Course
 from shared.memory.line import Line
 from shared.memory.rows import ENDED, HELD, UNCOMMITTED, Row, iso
@@ -49,7 +49,9 @@ class Store:
         outbox: events by id, with the jobs of their subscribers.
     """
 
-    def __init__(self, app: App, clock: Clock, jitter: Callable[[float], float] = unspread) -> None:
+    def __init__(
+        self, app: App, clock: StoppedClock, jitter: Callable[[float], float] = unspread
+    ) -> None:
         self.app = app.check()
         self.clock = clock
         self.jitter = jitter
