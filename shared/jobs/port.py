@@ -8,7 +8,7 @@ in) and inspect (what comes out).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from shared.jobs.inspect import (
@@ -25,6 +25,11 @@ from shared.jobs.periodic import Periodic
 
 DEFAULTS = EnqueueOpts()
 EVERY_JOB = JobFilter()
+
+
+def untold(number: int) -> None:
+    """Nobody is told how far it is."""
+
 
 __all__ = [
     "DEFAULTS",
@@ -168,16 +173,24 @@ class Inspector(Protocol):
         """
         ...
 
-    def retry_many(self, wanted: JobFilter) -> int:
+    def retry_many(self, wanted: JobFilter, *, told: Callable[[int], None] = untold) -> int:
         """Retry discarded and cancelled jobs, in batches; those in conflict are passed over.
+
+        Args:
+            wanted: which.
+            told: called after each batch with the number so far.
 
         Returns:
             How many.
         """
         ...
 
-    def cancel_many(self, wanted: JobFilter) -> int:
+    def cancel_many(self, wanted: JobFilter, *, told: Callable[[int], None] = untold) -> int:
         """Cancel waiting and running jobs, in batches.
+
+        Args:
+            wanted: which.
+            told: called after each batch with the number so far.
 
         Returns:
             How many.

@@ -1,7 +1,8 @@
 """The rules of retries: what becomes of a job when a run of it ends. Pure; the one place of them.
 
 Attempts are spent by completions, failures, timeouts, crashes and discards, never by a snooze, an
-interruption or a cancel. Jitter is added here, so that what failed together does not return together.
+interruption or a cancel. Jitter is added here, so that what failed together does not return
+together.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def fate(  # noqa: PLR0913  (each is one fact about the end of a run)
     """Decide where a job goes.
 
     Args:
-        outcome: completed, discarded, cancelled, snoozed, interrupted, or one of the failures (failed,
-            timeout, crashed).
+        outcome: completed, discarded, cancelled, snoozed, interrupted, or one of the failures
+            (failed, timeout, crashed).
         attempt: tries spent before this run.
         max_attempts: of the job.
         delay: seconds that the outcome asks for; None = none.

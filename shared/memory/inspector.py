@@ -85,12 +85,12 @@ class MemoryInspector:
     def pause(self, *, queue: str | None = None, kind: str | None = None) -> None:
         """Start no more; see shared.jobs.port.Inspector.pause."""
         with self._store.lock:
-            self._store.paused.add(self._lane(queue, kind))
+            self._store.paused.setdefault(self._lane(queue, kind), self._store.clock.wall())
 
     def resume(self, *, queue: str | None = None, kind: str | None = None) -> None:
         """Start again; see shared.jobs.port.Inspector.resume."""
         with self._store.lock:
-            self._store.paused.discard(self._lane(queue, kind))
+            self._store.paused.pop(self._lane(queue, kind), None)
 
     def periodic(self) -> Sequence[PeriodicStatus]:
         """How periodic jobs go; see shared.jobs.port.Inspector.periodic."""
@@ -115,7 +115,7 @@ class MemoryInspector:
             queue=kind.queue,
             counts={state: sum(row.state == state for row in rows) for state in STATES},
             oldest_pending_age=(now - min(waiting)).total_seconds() if waiting else None,
-            paused=bool({("queue", kind.queue), ("kind", name)} & self._store.paused),
+            paused=bool({("queue", kind.queue), ("kind", name)} & {*self._store.paused}),
         )
 
     def _retried(self, row: Row) -> bool:
