@@ -48,6 +48,14 @@ class Line:
             heapq.heappop(self._scheduled)
         return None
 
+    def ahead(self, row: Row) -> int:
+        """How many stand before a job."""
+        place = (row.priority, row.seq)
+        return sum(
+            other.where == READY and (priority, seq) < place and other.seq == seq
+            for priority, seq, other in self._ready
+        )
+
     def take(self, may: Callable[[Row], bool]) -> Row | None:
         """The first job that may run, taken out; those before it keep their places."""
         aside: list[tuple[int, int, Row]] = []

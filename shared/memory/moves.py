@@ -19,7 +19,7 @@ from shared.memory.store import Store
 
 def begin(store: Store, row: Row) -> None:
     """A run starts."""
-    row.where, row.claimed_at, row.cancel_requested = HELD, store.clock.wall(), False
+    row.where, row.claimed_at, row.cancel_requested_at = HELD, store.clock.wall(), None
     row.run += 1
 
 
@@ -35,7 +35,7 @@ def end(store: Store, row: Row, answer: Answer, stack: str | None = None) -> Non
     )
     row.attempt += goes.spent
     row.result = answer.result
-    asked = row.cancel_requested and goes.delay is not None
+    asked = row.cancel_requested_at is not None and goes.delay is not None
     began = None if row.claimed_at is None else iso(row.claimed_at)
     store.write(
         row,
@@ -71,7 +71,7 @@ def cancel(store: Store, row: Row) -> bool:
     if row.where == ENDED:
         return False
     if row.where == HELD:
-        row.cancel_requested = True
+        row.cancel_requested_at = row.cancel_requested_at or store.clock.wall()
         return True
     row.run += 1
     store.write(

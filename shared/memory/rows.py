@@ -53,7 +53,7 @@ class Row:
     attempt: int = 0
     run: int = 0
     claimed_at: datetime | None = None
-    cancel_requested: bool = False
+    cancel_requested_at: datetime | None = None
     result: str | None = None
     log: list[Attempt] = field(default_factory=list)
 

@@ -82,7 +82,9 @@ class Runner:
 
     def _may_run(self, row: Row) -> bool:
         self._handler(row)  # one that is not there fails the test, not the job
-        return not self._store.is_paused(row) and self._store.beside(row) < row.kind.max_per_key
+        return (
+            not self._store.is_paused(row) and len(self._store.holders(row)) < row.kind.max_per_key
+        )
 
     def _run(self, row: Row) -> None:
         told = None
@@ -108,7 +110,9 @@ class Runner:
             "trace": row.opts.trace,
         }
         deadline = self._store.clock.monotonic() + row.timeout
-        context = Context.of(job, deadline, lambda: row.cancel_requested, self._connection)
+        context = Context.of(
+            job, deadline, lambda: row.cancel_requested_at is not None, self._connection
+        )
         handler = self._handler(row)
         if row.event is not None:
             return handler(context, row.args, row.event)

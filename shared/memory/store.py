@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
@@ -43,7 +43,7 @@ class Store:
 
     Attributes:
         lock: held around every look and every move.
-        paused: queues and kinds, as (what, name).
+        paused: queues and kinds, as (what, name), since when.
         courses: of periodic jobs, by name.
         expiring: jobs that are to start by some moment.
         outbox: events by id, with the jobs of their subscribers.
@@ -60,7 +60,7 @@ class Store:
         self.line = Line()
         self.uniques = Uniques()
         self.waiters = Waiters()
-        self.paused: set[tuple[str, str]] = set()
+        self.paused: dict[tuple[str, str], datetime] = {}
         self.outbox: dict[str, tuple[Event, Mapping[str, str]]] = {}
         self.courses: dict[str, Course] = {}
         self.expiring: list[Row] = []
@@ -100,17 +100,19 @@ class Store:
 
     def is_paused(self, row: Row) -> bool:
         """Whether its queue or its kind is paused."""
-        return bool({("queue", row.kind.queue), ("kind", row.kind.name)} & self.paused)
+        lanes = (("queue", row.kind.queue), ("kind", row.kind.name))
+        return any(lane in self.paused for lane in lanes)
 
-    def beside(self, row: Row) -> int:
-        """How many jobs run with the same concurrency key."""
+    def holders(self, row: Row) -> list[Row]:
+        """Jobs that run with the same concurrency key."""
         key = row.opts.concurrency_key
         if key is None:
-            return 0
-        return sum(
-            other.where == HELD and other.opts.concurrency_key == key
+            return []
+        return [
+            other
             for other in self.rows.values()
-        )
+            if other.where == HELD and other.opts.concurrency_key == key
+        ]
 
     def next_event(self) -> int:
         """The number of a new event."""
