@@ -16,6 +16,7 @@ from shared.jobs.work import Claim, DeadOwner, Held, Work
 from workers.assignment import Assignment
 from workers.executor import Executor
 from workers.producer import Producer
+from workers.scheduler import LOOK, Scheduler
 
 PROMOTE = 1.0  # seconds between looks at `scheduled` when nothing is known to be due
 RESCUE = 2.0
@@ -35,10 +36,10 @@ class ClaimsStuck(RuntimeError):
 
 @dataclass(slots=True)
 class Timer:
-    """Something to do every `seconds`."""
+    """Something to do every `seconds`, or sooner when it says so."""
 
     seconds: float
-    act: Callable[[Work], None]
+    act: Callable[[Work], float | None]
     at: float = 0.0
 
 
@@ -74,6 +75,7 @@ class Upkeep:
         self._cancellation = Timer(CANCEL, self._cancel)
         self._timers = [
             Timer(RESCUE, self._rescue),
+            Timer(LOOK, Scheduler(assignment).act),
             self._promotion,
             Timer(RECONCILE, self._reconcile),
             Timer(MARK, self._mark),
@@ -102,7 +104,9 @@ class Upkeep:
             now = self._clock.monotonic()
             if timer.at <= now:
                 timer.at = now + timer.seconds
-                timer.act(work)
+                sooner = timer.act(work)
+                if sooner is not None:
+                    timer.at = min(timer.at, now + max(0.0, sooner))
 
     def waits(self) -> float:
         """Seconds until something is due."""

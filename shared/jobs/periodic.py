@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Literal
 
-from shared.errors import ConfigurationError
+from shared.errors import ConfigurationError, InvalidArguments
 from shared.jobs.kinds import MAX_NAME, NAME
+from shared.jobs.schedule import Schedule
+from shared.jsonvalue import encode_object
 
 Missed = Literal["once", "skip"]
+_ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)  # a schedule is asked for the tick after it: is it one?
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,8 @@ class Periodic:
         timezone: an IANA name.
         missed: what becomes of ticks that passed while nothing ran: "once" starts one job for all
             of them, "skip" waits for the next tick.
+        at_first_start: run when it is declared for the first time ever, and not again at later
+            starts; None = an interval does, a cron waits for its first moment.
     """
 
     name: str
@@ -38,6 +44,7 @@ class Periodic:
     cron: str | None = None
     timezone: str = "UTC"
     missed: Missed = "once"
+    at_first_start: bool | None = None
 
     def __post_init__(self) -> None:
         """Refuse a declaration that cannot work."""
@@ -63,3 +70,23 @@ class Periodic:
             raise ConfigurationError.of(
                 f"periodic {self.name}: missed", '"once" or "skip"', self.missed, "correct it"
             )
+        self._check_what()
+
+    def _check_what(self) -> None:
+        try:
+            self.schedule.next_after(_ANY_DAY)
+            encode_object(dict(self.args), f"periodic {self.name}: args")
+        except ConfigurationError as error:
+            raise ConfigurationError(f"periodic {self.name}: {error}") from error
+        except InvalidArguments as error:
+            raise ConfigurationError(str(error)) from error
+
+    @property
+    def schedule(self) -> Schedule:
+        """When it ticks."""
+        return Schedule(self.every, self.cron, self.timezone)
+
+    @property
+    def starts_at_once(self) -> bool:
+        """Whether its first tick is the moment of its first declaration ever."""
+        return self.every is not None if self.at_first_start is None else self.at_first_start

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-
 CANCEL = "cancel"  # what a notice says when the end of a running job is asked for
 
 
@@ -122,6 +121,10 @@ class Work(Protocol):
 
     def promote(self) -> tuple[int, float | None]:
         """Put jobs in line whose time has come: (how many, seconds until the next or None)."""
+        ...
+
+    def tick(self, kinds: Sequence[str]) -> float | None:
+        """Start what is due of these kinds' periodic jobs; seconds until the next tick, or None."""
         ...
 
     def dead_owners(self) -> list[DeadOwner]:

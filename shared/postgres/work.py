@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from shared.errors import DatabaseUnavailable
 from shared.jobs.work import Claim, DeadOwner, Finish, Held
-from shared.postgres import completions, controls, promotions, rescues
+from shared.postgres import completions, controls, periodic, promotions, rescues
 from shared.postgres.claims import Claims
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
@@ -90,6 +90,10 @@ class PostgresWork:
         """Put jobs in line whose time has come: (how many, seconds until the next)."""
         moved, due = promotions.promote(self._conn, self._owner.queue)
         return moved, 0.0 if moved >= promotions.BATCH else due
+
+    def tick(self, kinds: Sequence[str]) -> float | None:
+        """Start what is due of these kinds' periodic jobs; seconds until the next tick, or None."""
+        return periodic.tick(self._conn, kinds)
 
     def dead_owners(self) -> list[DeadOwner]:
         """Dead processes that hold jobs, of any queue."""

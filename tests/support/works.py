@@ -61,6 +61,7 @@ class ScriptedWork:
         self.asked: list[int] = []
         self.waiting: float | None = None
         self.due: tuple[int, float | None] = (0, None)
+        self.next_tick: float | None = None
 
     def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
         self.said.append(f"claim {limit}")
@@ -84,6 +85,10 @@ class ScriptedWork:
 
     def promote(self) -> tuple[int, float | None]:
         return self.due
+
+    def tick(self, kinds: Sequence[str]) -> float | None:
+        self.said.append(f"tick {' '.join(kinds)}")
+        return self.next_tick
 
     def dead_owners(self) -> list[DeadOwner]:
         return self.dead
