@@ -8,12 +8,13 @@ is known at once; elsewhere when its beat has been missing for three beats.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from shared.app import load_app
 from shared.config.settings import Settings
 from shared.errors import WeirkeeperError
+from shared.postgres import controls
 from shared.postgres.connect import Use, connect
 from shared.postgres.processes import BEAT, processes
 from shared.services.process import ProcessIdentity, is_alive
@@ -49,10 +50,17 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How a deployment stands. `problem`: why nothing could be read, or ""."""
+    """How a deployment stands.
+
+    Attributes:
+        processes: in the order of the walk.
+        problem: why nothing could be read, or "".
+        paused: "queue webhook", "kind mail.send" …: what starts no jobs by hand.
+    """
 
     processes: Sequence[Process] = ()
     problem: str = ""
+    paused: Sequence[str] = ()
 
     @property
     def ready(self) -> bool:
@@ -65,14 +73,21 @@ class Report:
             return self.problem
         late = [f"{p.slot} ({p.phase})" for p in self.processes if p.expected and not p.ready]
         expected = sum(p.expected for p in self.processes)
+        paused = f"; paused: {', '.join(self.paused)}" if self.paused else ""
         if not late:
-            return f"all {expected} processes are ready"
-        return f"{expected - len(late)} of {expected} processes are ready; not: {', '.join(late)}"
+            return f"all {expected} processes are ready{paused}"
+        ready = f"{expected - len(late)} of {expected} processes are ready"
+        return f"{ready}; not: {', '.join(late)}{paused}"
 
     def plain(self) -> dict[str, Any]:
         """For programs."""
         rows = [{**asdict(p), "ready": p.ready} for p in self.processes]
-        return {"ready": self.ready, "told": self.told(), "processes": rows}
+        return {
+            "ready": self.ready,
+            "told": self.told(),
+            "processes": rows,
+            "paused": [*self.paused],
+        }
 
 
 def look() -> Report:
@@ -88,9 +103,10 @@ def look() -> Report:
     try:
         with connect(settings.direct_url, "status", Use.READ) as conn:
             rows = processes(conn)
+            paused = [f"{what} {name}" for what, name, _ in controls.paused(conn)]
     except WeirkeeperError as error:
         return Report(problem=f"the database does not answer: {str(error).splitlines()[0]}")
-    return report(expected_slots(queues), rows)
+    return replace(report(expected_slots(queues), rows), paused=paused)
 
 
 def expected_slots(queues: Iterable[str]) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ transition; here they are called in batches of ids, each batch one short transac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from shared.postgres.connect import Connection
@@ -83,3 +84,10 @@ def to_cancel(conn: Connection, epoch: int) -> list[int]:
     with translated():
         rows = conn.execute(statement("controls/to_cancel"), {"epoch": epoch}).fetchall()
     return [int(str(row[0])) for row in rows]
+
+
+def paused(conn: Connection) -> list[tuple[str, str, datetime]]:
+    """What is paused: (queue or kind, its name, since when)."""
+    with translated():
+        rows: Sequence[Any] = conn.execute(statement("controls/paused")).fetchall()
+    return [(what, name, since) for what, name, since in rows]
