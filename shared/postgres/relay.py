@@ -77,7 +77,7 @@ class PostgresOutbox:
         self._swept_at, self._hint = now, 0
         row = self._run(after=self._floors.of(_LANE), look=True)
         lowest = [(_LANE, row["lowest"] or 0)]
-        self._floors.observe(row["last_drawn"], row["xmin"], row["xmax"], lowest)
+        self._floors.observe(row["last_drawn"], row["xmin"], row["next_xid"], lowest)
         return self._advance(row)
 
     def _advance(self, row: dict[str, Any]) -> FannedOut:

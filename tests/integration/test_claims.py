@@ -69,6 +69,17 @@ def test_never_more_than_asked_for_under_any_plan(conn):
         assert len(Claims(conn, "index", 1).claim([KIND], 7)) == 7
 
 
+def test_a_lone_writer_that_commits_late_is_never_passed_by_the_floor(conn):
+    # Nothing else writes: the snapshots' xmax then is the writer's own id, and so is their xmin.
+    claims = Claims(conn, "index", 1)
+    with other(conn) as writer:
+        [late] = add(writer)
+        for _ in range(10):
+            assert claims.claim([KIND], 2) == []
+        writer.commit()
+    assert ids(claims.claim([KIND], 2)) == [late]
+
+
 def test_a_row_that_commits_late_is_claimed_at_the_next_look(conn):
     claims = Claims(conn, "index", 1)
     with other(conn) as writer:

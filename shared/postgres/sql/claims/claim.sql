@@ -53,7 +53,10 @@ select array_agg(l.job_id), array_agg(l.kind), array_agg(l.priority), array_agg(
        convert_to(string_agg(l.line, E'\n'), 'UTF8'),
        (select case when s.is_called then s.last_value else 0 end from weirkeeper.ready_seq s),
        pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
-       pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
+       -- The next id to be given out: a snapshot's xmax is only one more than the last that *ended*,
+       -- and a writer that is alone and open has an id beyond it. age() counts up to the next one.
+       pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+         + age(pg_snapshot_xmax(pg_current_snapshot())::xid),
        case when %(sweep)s then (
          select array_agg(coalesce(low.seq, 0) order by n.n)
          from lane n

@@ -105,5 +105,7 @@ select
     (select p.seq from weirkeeper.event_pending p
      where p.seq > %(after)s::bigint order by p.seq limit 1) end as lowest,
   pg_snapshot_xmin(pg_current_snapshot())::text::bigint as xmin,
-  pg_snapshot_xmax(pg_current_snapshot())::text::bigint as xmax,
+  -- The next id to be given out (see claims/claim).
+  pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+    + age(pg_snapshot_xmax(pg_current_snapshot())::xid) as next_xid,
   (select w.queues from woken w) as queues_woken
