@@ -94,8 +94,9 @@ comment on function weirkeeper.unique_hash is
 -- statement and reads in the next, whose snapshot sees what the first one met; again when it was
 -- released in between. Of several jobs with one key the first (the lowest id) takes it. It may wait for another open transaction that takes the same key. In order
 -- of the keys: two callers with many keys never wait for each other in a circle.
+-- No sequential scans: a plan made while the table was small must not read a large one.
 create function weirkeeper.take_unique(hashes bytea[], ids bigint[]) returns bigint[]
-language plpgsql as $$
+language plpgsql set enable_seqscan = off as $$
 declare
   holders bigint[];
   missing bigint;
@@ -166,7 +167,7 @@ comment on function weirkeeper.take_unique_at_once is
   'As take_unique, but raises WK005 where that would wait.';
 
 create function weirkeeper.release_unique(ids bigint[], state text default null) returns bigint
-language sql as $$
+language sql set enable_seqscan = off as $$
   with gone as (
     delete from weirkeeper.unique_key u
     where u.job_id = any (ids)
@@ -328,7 +329,7 @@ create function weirkeeper.open_staging() returns void
 language plpgsql as $$
 begin
   if to_regclass('pg_temp.weirkeeper_staging') is null then
-    create temporary table weirkeeper_staging (n integer not null, args jsonb)
+    create temporary table weirkeeper_staging (n integer not null, args jsonb, hash bytea)
       on commit delete rows;
   else
     truncate pg_temp.weirkeeper_staging;
@@ -420,9 +421,9 @@ begin
   holders := ids;
   fresh := ids;
   if unique_by_args then
-    hashes := array(
-      select weirkeeper.unique_hash(enqueue_staged.kind, s.args, unique_by, unique_period)
-      from pg_temp.weirkeeper_staging s order by s.n);
+    update pg_temp.weirkeeper_staging s
+    set hash = weirkeeper.unique_hash(enqueue_staged.kind, s.args, unique_by, unique_period);
+    hashes := array(select s.hash from pg_temp.weirkeeper_staging s order by s.n);
     holders := case when unique_wait then weirkeeper.take_unique(hashes, ids)
                else weirkeeper.take_unique_at_once(hashes, ids) end;
     fresh := array(select t.id from unnest(ids, holders) with ordinality t (id, holder, n)
@@ -435,7 +436,7 @@ begin
   select ids[s.n], declared.name, declared.queue, s.args, coalesce(priority, 2),
          coalesce(max_attempts, declared.max_attempts), coalesce(timeout_ms, declared.timeout_ms),
          coalesce(awaited, declared.awaited), owner_id, run_at, trace, tags, expires_at,
-         hashes[s.n], kept_in
+         s.hash, kept_in
   from pg_temp.weirkeeper_staging s
   where ids[s.n] = holders[s.n];
   perform weirkeeper.place_jobs(fresh, declared, coalesce(priority, 2), run_at, expires_at);

@@ -33,7 +33,7 @@ with lane as materialized (
   select t.job_id, t.run, t.attempt, %(queue)s, t.kind, t.priority, %(epoch)s, %(token)s
   from taken t
 ), loaded as (
-  select t.*, j.max_attempts, j.timeout_ms, j.awaited,
+  select t.*, j.max_attempts, j.timeout_ms, j.awaited, j.expires_at <= now() as expired,
          '{"id":"' || t.job_id || '","run":' || t.run || ',"attempt":' || t.attempt
          || ',"max_attempts":' || j.max_attempts || ',"kind":"' || t.kind
          || '","timeout_ms":' || j.timeout_ms
@@ -66,5 +66,6 @@ select array_agg(l.job_id), array_agg(l.kind), array_agg(l.priority), array_agg(
              and w.seq > n.bound
            order by w.seq limit 1
          ) low on true
-       ) end
+       ) end,
+       array_agg(l.job_id) filter (where l.expired)
 from loaded l
