@@ -43,12 +43,16 @@ if TYPE_CHECKING:
     from shared.jobs.port import Unique as Unique
     from shared.jobs.port import Wait as Wait
     from shared.postgres.jobs import PostgresJobs as Jobs
+    from shared.postgres.jobs_async import PostgresAsyncJobs as AsyncJobs
     from shared.postgres.recorder import PostgresRecorder as Recorder
+    from shared.postgres.recorder_async import PostgresAsyncRecorder as AsyncRecorder
     from shared.postgres.waits import PostgresWaits as Waits
 
 # Public name → where it lives.
 _HOMES = {
     "App": "shared.app:App",
+    "AsyncJobs": "shared.postgres.jobs_async:PostgresAsyncJobs",
+    "AsyncRecorder": "shared.postgres.recorder_async:PostgresAsyncRecorder",
     "Backoff": "shared.backoff:Backoff",
     "Completed": "shared.jobs.outcomes:Completed",
     "Conflict": "shared.errors:Conflict",
@@ -77,6 +81,8 @@ _HOMES = {
 
 __all__ = [
     "App",
+    "AsyncJobs",
+    "AsyncRecorder",
     "Backoff",
     "Completed",
     "Conflict",
