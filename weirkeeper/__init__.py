@@ -10,8 +10,9 @@ ours, imports nothing but itself.
         conn.execute("insert into orders …")
         weirkeeper.Recorder(conn).record("order.paid", subject="order/17")
         job_id = weirkeeper.Jobs(conn).enqueue("report.daily", {"day": "2026-11-29"})
-    with weirkeeper.Waits(url, "shop") as waits:
-        waits.wait(job_id, 2)                                # a Wait; its bound may pass first
+    with weirkeeper.Runtime(url, "shop") as runtime:         # once a process, for all its threads
+        runtime.wait(job_id, 2)                              # a Wait; its bound may pass first
+        runtime.explain(job_id).sentence                     # why it stands where it stands
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from shared.postgres.jobs_async import PostgresAsyncJobs as AsyncJobs
     from shared.postgres.recorder import PostgresRecorder as Recorder
     from shared.postgres.recorder_async import PostgresAsyncRecorder as AsyncRecorder
+    from shared.postgres.runtime import PostgresRuntime as Runtime
     from shared.postgres.waits import PostgresWaits as Waits
 
 # Public name → where it lives.
@@ -69,6 +71,7 @@ _HOMES = {
     "Queue": "shared.config.queues:Queue",
     "Recorder": "shared.postgres.recorder:PostgresRecorder",
     "Retry": "shared.jobs.outcomes:Retry",
+    "Runtime": "shared.postgres.runtime:PostgresRuntime",
     "Snooze": "shared.jobs.outcomes:Snooze",
     "Subscription": "shared.events.subscriptions:Subscription",
     "Unique": "shared.jobs.port:Unique",
@@ -99,6 +102,7 @@ __all__ = [
     "Queue",
     "Recorder",
     "Retry",
+    "Runtime",
     "Snooze",
     "Subscription",
     "Unique",

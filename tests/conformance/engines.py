@@ -19,13 +19,9 @@ from typing import Any, Protocol, TypeVar
 import psycopg
 
 from shared.app import load_app
-from shared.jobs.port import EnqueueOpts, Inspector, Job, Jobs, Waits
+from shared.jobs.port import EnqueueOpts, Job, Runtime
 from shared.jobs.states import FINAL
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.waits import PostgresWaits
+from shared.postgres.runtime import PostgresRuntime
 from tests.conformance.app import APP, app
 from tests.support.app import EFFECTS
 from tests.support.processes import Programs
@@ -44,9 +40,7 @@ class Engine(Protocol):
     """What a test of the contract is handed."""
 
     name: str
-    jobs: Jobs
-    inspector: Inspector
-    waits: Waits
+    runtime: Runtime
     home: Path
 
     def transaction(self) -> AbstractContextManager[Any]: ...
@@ -68,9 +62,7 @@ class Bench:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.name = engine.name
-        self.jobs = engine.jobs
-        self.inspector = engine.inspector
-        self.waits = engine.waits
+        self.jobs = self.inspector = self.waits = engine.runtime
 
     def enqueue(self, kind: str, args: dict[str, Any] | None = None, **opts: Any) -> str:
         return self.jobs.enqueue(f"c.{kind}", args or {}, EnqueueOpts(**opts))
@@ -138,14 +130,8 @@ class MemoryEngine:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.runtime = MemoryRuntime(app)
+        self.runtime: MemoryRuntime = MemoryRuntime(app)
         self.runtime.start()
-        self._stand_up()
-
-    def _stand_up(self) -> None:
-        self.jobs: Jobs = self.runtime
-        self.inspector: Inspector = self.runtime
-        self.waits: Waits = self.runtime
 
     def transaction(self) -> AbstractContextManager[Any]:
         return self.runtime.transaction()
@@ -172,7 +158,6 @@ class MemoryEngine:
         self.runtime.stop()
         self.runtime = MemoryRuntime(app, after=self.runtime)
         self.runtime.start()
-        self._stand_up()
 
     @contextmanager
     def work(self) -> Iterator[None]:
@@ -201,21 +186,19 @@ class PostgresEngine:
         self.home = home
         self.url = url
         self._programs = Programs(home, url)
-        self._conn = connect(url, "contract")
-        self._open()
+        self._stand_up()
         self._env = {"WEIRKEEPER_APP": APP, EFFECTS: str(home / "effects")}
         for queue in QUEUES:
             self._programs.start("workers", queue, env=self._env)
         until(self._all_ready, 30, "the queue processes are ready")
 
-    def _open(self) -> None:
-        declare(self._conn, load_app(APP))
-        self.jobs: Jobs = PostgresJobs(self._conn)
-        self.inspector: Inspector = PostgresInspector(self._conn)
-        self.waits = PostgresWaits(self.url, "contract")
+    def _stand_up(self) -> None:
+        self.runtime: Runtime = PostgresRuntime(self.url, "contract", load_app(APP))
+        self.runtime.start()
 
     def _all_ready(self) -> bool:
-        [row] = self._conn.execute("select count(*) from weirkeeper.process where phase = 'ready'")
+        with psycopg.connect(self.url) as conn:
+            [row] = conn.execute("select count(*) from weirkeeper.process where phase = 'ready'")
         return row[0] == len(QUEUES)
 
     @contextmanager
@@ -234,16 +217,15 @@ class PostgresEngine:
 
     def again(self) -> None:
         """The application declares itself anew, as at every start."""
-        self.waits.close()
-        self._open()
+        self.runtime.stop()
+        self._stand_up()
 
     @contextmanager
     def work(self) -> Iterator[None]:
         yield  # the processes run all the while
 
     def close(self) -> None:
-        self.waits.close()
-        self._conn.close()
+        self.runtime.stop()
         self._programs.close()
 
 

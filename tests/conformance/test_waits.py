@@ -88,5 +88,9 @@ def test_31_whoever_waits_is_told_each_way_to_end(
 
 def _waiting(bench: Bench) -> int:
     """How many callers wait for jobs."""
-    waiters = bench.engine.runtime.store.waiters if bench.name == "memory" else bench.waits._waiters
+    waiters = (
+        bench.engine.runtime.store.waiters
+        if bench.name == "memory"
+        else bench.engine.runtime._waits._waiters
+    )
     return waiters.count(waits.FINAL)
