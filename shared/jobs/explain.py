@@ -95,13 +95,13 @@ _WAITS = {"delay": "time", "retry": "retry", "snooze": "snooze"}
 
 def _later(facts: Facts) -> str:
     until, tries = facts["run_at"], f"{facts['attempt']} of {facts['max_attempts']}"
-    when = f"since {until} has been due to run" if facts["due"] else f"runs at {until}"
+    when = f"has been due since {until}" if facts["due"] else f"runs at {until}"
     if facts["why"] == "delay":
         return f"It was enqueued for later: it {when}"
     if facts["why"] == "snooze":
         return f"Its handler asked for another run later, which spends no attempt: it {when}"
     why = f" ({facts['error']})" if facts["error"] else ""
-    return f"Attempt {tries} failed{why}: it {when} again"
+    return f"Attempt {tries} failed{why}: the next {when}"
 
 
 def _but(facts: Facts) -> str:

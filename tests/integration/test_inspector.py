@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 
 import psycopg
@@ -123,8 +124,9 @@ def test_no_such_job(inspector, job_id):
 
 
 @pytest.mark.parametrize("name", ["newest", "waiting", "running", "ended", "describe"])
-def test_a_list_never_reads_args(name):
+def test_a_list_reads_args_only_to_compare_them(name):
     text = statement(f"inspector/{name}")
     code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
-    assert "args" not in code
-    assert "*" not in code
+    compared = re.sub(r"%\(args\)s::text is null|\w\.args @> %\(args\)s::jsonb", "", code)
+    assert "args" not in compared
+    assert "*" not in code.replace("select * from (\n    (select y.job_id", "")

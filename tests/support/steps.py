@@ -85,6 +85,20 @@ class Steps:
         return row[0] if row else None
 
 
+def fill(steps: Steps, number: int, size: int = 10) -> None:
+    """Jobs in numbers: two thirds waiting, the others discarded."""
+    steps.conn.execute(
+        "with jobs as (insert into weirkeeper.job (kind, queue, args, max_attempts, timeout_ms,"
+        " awaited) select 't.ok', 't', jsonb_build_object('x', repeat('0123456789', %s)), 3, 1000,"
+        " false from generate_series(1, %s) returning id),"
+        " line as (insert into weirkeeper.ready (queue, kind, priority, job_id)"
+        " select 't', 't.ok', 2, id from jobs where id %% 3 > 0)"
+        " insert into weirkeeper.attempt (job_id, run, attempt, outcome, state)"
+        " select id, 1, 1, 'failed', 'discarded' from jobs where id %% 3 = 0",
+        (size, number),
+    )
+
+
 class Notices:
     """Hears which jobs became final, and how often."""
 

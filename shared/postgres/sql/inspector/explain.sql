@@ -21,7 +21,8 @@ select j.kind, j.queue, j.max_attempts, j.expires_at,
             when o.epoch is null or o.phase = 'stopped'
               or o.beat_at < clock_timestamp() - interval '15 s' then 'lost'
             when o.phase = 'draining' then 'draining' else 'alive' end as owner,
-       r.claimed_at, coalesce(r.started_at, a.started_at) as started_at, r.cancel_requested_at,
+       r.claimed_at, case when r.job_id is null then a.started_at else r.started_at end as started_at,
+       r.cancel_requested_at,
        r.started_at + make_interval(secs => j.timeout_ms / 1000.0) as deadline,
        a.outcome, a.cause, a.error, a.finished_at as ended_at
 from weirkeeper.job j
