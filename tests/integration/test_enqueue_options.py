@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -220,6 +221,15 @@ def test_sql_refuses_what_no_job_can_have(conn, options, said):
         with pytest.raises(psycopg.Error, match=said) as refused:
             conn.execute(f"select weirkeeper.{call}, {options})")
         assert refused.value.sqlstate == "WK004"
+    names, values = zip(
+        *(part.split(" => ") for part in re.split(r", (?=run_at)", options)), strict=True
+    )
+    with pytest.raises(psycopg.Error, match=said) as refused:
+        conn.execute(
+            f"insert into weirkeeper.job (kind, {', '.join(names)})"
+            f" values ('{KIND}', {', '.join(values)})"
+        )
+    assert refused.value.sqlstate == "WK004"
 
 
 @pytest.mark.parametrize(
