@@ -49,12 +49,14 @@ if TYPE_CHECKING:
     from shared.postgres.recorder_async import PostgresAsyncRecorder as AsyncRecorder
     from shared.postgres.runtime import PostgresRuntime as Runtime
     from shared.postgres.waits import PostgresWaits as Waits
+    from shared.postgres.waits_async import PostgresAsyncWaits as AsyncWaits
 
 # Public name → where it lives.
 _HOMES = {
     "App": "shared.app:App",
     "AsyncJobs": "shared.postgres.jobs_async:PostgresAsyncJobs",
     "AsyncRecorder": "shared.postgres.recorder_async:PostgresAsyncRecorder",
+    "AsyncWaits": "shared.postgres.waits_async:PostgresAsyncWaits",
     "Backoff": "shared.backoff:Backoff",
     "Completed": "shared.jobs.outcomes:Completed",
     "Conflict": "shared.errors:Conflict",
@@ -86,6 +88,7 @@ __all__ = [
     "App",
     "AsyncJobs",
     "AsyncRecorder",
+    "AsyncWaits",
     "Backoff",
     "Completed",
     "Conflict",

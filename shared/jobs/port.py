@@ -35,6 +35,7 @@ __all__ = [
     "DEFAULTS",
     "EVERY_JOB",
     "AsyncJobs",
+    "AsyncWaits",
     "Attempt",
     "EnqueueOpts",
     "Explanation",
@@ -235,6 +236,20 @@ class Waits(Protocol):
 
     def await_fanout(self, event_id: str, subscription: str, max_seconds: float) -> str | None:
         """Wait until the event was fanned out; return that subscriber's job id, or None."""
+        ...
+
+
+class AsyncWaits(Protocol):
+    """Waits, for asyncio."""
+
+    async def wait(self, job_id: str, max_seconds: float) -> Wait:
+        """As Waits.wait."""
+        ...
+
+    async def await_fanout(
+        self, event_id: str, subscription: str, max_seconds: float
+    ) -> str | None:
+        """As Waits.await_fanout."""
         ...
 
 
