@@ -16,6 +16,7 @@ from shared.postgres.inspector import PostgresInspector
 from shared.postgres.jobs import PostgresJobs
 from shared.postgres.statements import statement
 from tests.support.past import DAY, KIND, WEEK, age, count, end, fill, job, never, process
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -85,6 +86,31 @@ def test_retry_and_prune_of_one_job_at_once_never_leave_half_of_it(conn, databas
             "select count(*) from weirkeeper.ready where job_id = %s", (number,)
         ).fetchone()[0]
         assert (number in left(conn)) == (in_line == 1), turn
+
+
+def test_a_retry_between_the_look_and_the_lock_is_seen(conn, database_url):
+    """Every order of the two: the look of a batch is held up until the retry has committed."""
+    number = job(conn, "discarded", 200)
+    conn.execute("alter function weirkeeper.prunable rename to looked")
+    conn.execute(
+        "create function weirkeeper.prunable(ids bigint[], a timestamptz, b timestamptz)"
+        " returns bigint[] language plpgsql as $$ declare found bigint[]; begin"
+        " found := weirkeeper.looked(ids, a, b);"
+        " perform pg_advisory_xact_lock_shared(4711); return found; end $$"
+    )
+    with psycopg.connect(database_url, autocommit=True) as holder:
+        holder.execute("select pg_advisory_lock(4711)")
+        thread = threading.Thread(target=prune, args=(conn,))
+        thread.start()
+        waiting = (
+            "select 1 from pg_locks where locktype = 'advisory' and not granted and objid = 4711"
+        )
+        until(lambda: holder.execute(waiting).fetchone(), 10, "the batch has looked")
+        assert PostgresInspector(holder).retry(str(number)) == "retryable"
+        holder.execute("select pg_advisory_unlock(4711)")
+        thread.join()
+    assert left(conn) == {number}
+    assert count(conn, "attempt") == 1
 
 
 def test_uniqueness_lasts_as_long_as_the_job(conn):
