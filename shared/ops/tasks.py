@@ -118,7 +118,8 @@ def list_jobs(desk: Desk, arguments: List) -> list[Job]:
     """List jobs, newest first, without their args."""
     if not 1 <= arguments.limit <= MAX_PAGE:
         raise InvalidArguments(f"limit: expected 1 to {MAX_PAGE}; got {arguments.limit}")
-    return desk.inspector.list(arguments.filter(), limit=arguments.limit, before=arguments.before)
+    wanted = arguments.filter()
+    return desk.inspector.list(wanted, limit=arguments.limit, before=arguments.before)
 
 
 def get_job(desk: Desk, arguments: One) -> Job:
@@ -143,12 +144,14 @@ def cancel(desk: Desk, arguments: One) -> Standing:
 
 def retry_all(desk: Desk, arguments: Many) -> Number:
     """Retry every job that fits."""
-    return Number(desk.inspector.retry_many(arguments.meant(), told=desk.told))
+    wanted = arguments.meant()
+    return Number(desk.inspector.retry_many(wanted, told=desk.told))
 
 
 def cancel_all(desk: Desk, arguments: Many) -> Number:
     """Cancel every job that fits."""
-    return Number(desk.inspector.cancel_many(arguments.meant(), told=desk.told))
+    wanted = arguments.meant()
+    return Number(desk.inspector.cancel_many(wanted, told=desk.told))
 
 
 def pause(desk: Desk, arguments: Lane) -> Paused:

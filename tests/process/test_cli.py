@@ -31,6 +31,9 @@ NAMES = [
     "version",
     "status",
     "jobs",
+    "verify",
+    "pause",
+    "resume",
     "corpus",
     "demo",
 ]
