@@ -37,5 +37,5 @@ def _enqueue(store: Store, event: Event, trace: str | None, subscription: Subscr
     kind = store.kind(subscription.name)
     text = checked_args(kind.name, {"event_id": event.id, "subject": event.subject})
     row, _ = store.add(kind, text, EnqueueOpts(owner_id=event.owner_id, trace=trace), event)
-    store.commit(row)
+    store.place(row)
     return str(row.id)

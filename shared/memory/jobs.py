@@ -53,6 +53,6 @@ class MemoryJobs:
         check_options(kind, opts)
         texts = [checked_args(kind, args) for args in args_list]
         with self._store.lock, ExitStack() as stack:
-            tx = self._tx or stack.enter_context(self.transaction())
+            tx = self._tx or stack.enter_context(MemoryTransaction(self._store))
             declared = self._store.kind(kind)
             return [tx.add(declared, text, opts) for text in texts]

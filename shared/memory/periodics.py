@@ -78,7 +78,7 @@ class Periodics:
         options = EnqueueOpts(max_attempts=1, timeout=min(limit, kind.timeout or limit))
         text = checked_args(kind.name, course.declared.args)
         row, _ = self._store.add(kind, text, options)
-        self._store.commit(row)
+        self._store.place(row)
         course.last_started_at = now
         course.started.append(row)
         return row

@@ -144,7 +144,7 @@ class Store:
         self.rows[row.id] = row
         return row, True
 
-    def commit(self, row: Row) -> None:
+    def place(self, row: Row) -> None:
         """Put a new job where it waits."""
         now = self.clock.wall()
         if row.opts.expires_at is not None:

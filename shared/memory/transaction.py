@@ -63,7 +63,7 @@ class MemoryTransaction:
             self._open = False
             for row in self._rows:
                 if error is None:
-                    self._store.commit(row)
+                    self._store.place(row)
                 else:
                     self._store.forget(row)
             if error is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from shared.jobs.context import Context
 from tests.support.app import SOON, effect
+from tests.support.waiting import until
 from weirkeeper import App, Completed, Kind, Periodic, Queue
 
 PATIENCE = 20  # seconds that a held job waits to be let go
@@ -21,9 +22,8 @@ def echo(ctx: Context, args: dict[str, Any]) -> Completed:
 def hold(ctx: Context, args: dict[str, Any]) -> None:
     """Runs until the file that the args name is there, or for `seconds`."""
     with effect(ctx):
-        end = time.monotonic() + args.get("seconds", PATIENCE)
-        while time.monotonic() < end and not Path(args.get("file", "/nowhere")).exists():
-            time.sleep(0.005)
+        file, end = Path(args.get("file", "/nowhere")), time.monotonic() + args.get("seconds", 1e9)
+        until(lambda: file.exists() or time.monotonic() >= end, PATIENCE, "the test lets go")
 
 
 def _kind(name: str, handler: str = "tests.support.app:ok", **more: Any) -> Kind:
@@ -49,6 +49,7 @@ app = App(
         _kind("fail", "tests.support.app:fail", max_attempts=3),
         _kind("answer", "tests.support.app:answer", max_attempts=1),
         _kind("listed"),
+        _kind("many"),
         _kind("searched", searchable=("order", "lines")),
         _kind("counted"),
         _kind("never"),

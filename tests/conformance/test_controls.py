@@ -127,9 +127,9 @@ def test_32_only_what_is_declared_can_be_paused(bench: Bench) -> None:
 
 def test_32_many_are_cancelled_and_retried_by_filter(bench: Bench) -> None:
     later = bench.engine.now() + timedelta(hours=1)
-    some = [bench.enqueue("listed", run_at=later, tags=("many",)) for _ in range(3)]
-    other = bench.enqueue("listed", run_at=later)
-    wanted = JobFilter(kind="c.listed", tag="many")
+    some = [bench.enqueue("many", run_at=later, tags=("many",)) for _ in range(3)]
+    other = bench.enqueue("many", run_at=later)
+    wanted = JobFilter(kind="c.many", tag="many")
     assert bench.inspector.cancel_many(wanted) == 3
     assert bench.inspector.cancel_many(wanted) == 0
     assert bench.state(other) == "pending"

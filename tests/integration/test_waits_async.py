@@ -9,10 +9,11 @@ import psycopg
 import pytest
 
 from shared.errors import DatabaseUnavailable, NotFound
-from shared.notices.channels import FINAL
+from shared.notices.channels import FANOUT, FINAL
 from shared.notices.waiters import LIMIT
 from shared.postgres import waits
 from tests.support.rows import enqueue, fan_out, finish, record
+from tests.support.waiting import until
 from weirkeeper import AsyncWaits
 
 
@@ -37,11 +38,9 @@ def run(url, body):
     return asyncio.run(with_waits())
 
 
-async def waiting(made, count):
-    deadline = time.monotonic() + 10
-    while made._waiters.count(FINAL) != count:
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.01)
+async def waiting(made, count, channel=FINAL):
+    said = f"{count} tasks wait"
+    await asyncio.to_thread(until, lambda: made._waiters.count(channel) == count, 10, said)
 
 
 def test_many_tasks_are_told_by_notice_and_the_loop_is_free(database_url, conn, only_notices):
@@ -111,7 +110,7 @@ def test_a_fan_out(database_url, conn, only_notices):
 
     async def body(made):
         task = asyncio.ensure_future(made.await_fanout(event.upper(), "corpus.index", 30))
-        await asyncio.sleep(0)
+        await waiting(made, 1, FANOUT)
         await asyncio.to_thread(fan_out, conn, event, {"corpus.index": 7})
         return await task, await made.await_fanout(event, "another", 1)
 
