@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import threading
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -303,20 +303,23 @@ def test_opposite_orders_end_in_a_deadlock_that_trying_again_mends(conn, databas
         assert error.transient
 
 
-def test_one_order_in_bulk_never_deadlocks(conn, database_url, threads):
-    start = threading.Barrier(4)
-
-    def fill(turn: int) -> list[str]:
-        rows = [{"n": n} for n in range(200)]
-        with psycopg.connect(database_url) as mine:
-            start.wait()
-            ids = PostgresJobs(mine).enqueue_many(KIND, rows[turn:] + rows[:turn], UNIQUE)
-            mine.commit()
-            return ids
-
-    found = list(threads.map(fill, [0, 50, 100, 150]))
-    assert {frozenset(ids) for ids in found} == {frozenset(found[0])}
-    assert count(conn) == 200
+def test_many_are_taken_in_order_so_that_no_two_callers_wait_in_a_circle(
+    conn, database_url, threads
+):
+    low, high = sorted(
+        ({"n": 1}, {"n": 2}),
+        key=lambda args: conn.execute(
+            "select weirkeeper.unique_hash(%s, %s::jsonb)", (KIND, json.dumps(args))
+        ).fetchone(),
+    )
+    with psycopg.connect(database_url) as one, psycopg.connect(database_url) as two:
+        first = add(one, low)
+        many = blocked(
+            conn, threads, two, lambda: PostgresJobs(two).enqueue_many(KIND, [high, low], UNIQUE)
+        )
+        second = add(one, high)  # not taken yet by the one that waits
+        one.commit()
+        assert many.result(10) == [second, first]
 
 
 @pytest.mark.parametrize("ends", list(itertools.product(("commit", "rollback"), repeat=3)))
