@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from shared.errors import InvalidArguments
 from shared.jobs.options import EnqueueOpts, Unique, check_options, checked_args
 from shared.jsonvalue import encode_object
 from shared.postgres.statements import statement
@@ -39,6 +40,11 @@ def options(kind: str, opts: EnqueueOpts) -> dict[str, Any]:
         InvalidArguments: an option that cannot be kept.
     """
     check_options(kind, opts)
+    if opts.concurrency_key is not None:
+        raise InvalidArguments(
+            f"concurrency_key: expected none, for jobs in Postgres are not limited by key; "
+            f"got {opts.concurrency_key!r}; leave it out"
+        )
     unique = opts.unique or _NOT_UNIQUE
     is_unique = opts.unique is not None
     return {

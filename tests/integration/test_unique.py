@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -362,8 +363,10 @@ def test_who_does_not_want_to_wait_gets_a_conflict_and_keeps_its_savepoint(conn,
     with psycopg.connect(database_url) as one, psycopg.connect(database_url) as two:
         first = add(one)
         two.execute("create temporary table business (n integer)")
+        began = time.monotonic()
         with pytest.raises(Conflict, match="another open transaction"), two.transaction():
             add(two, wait=False)
+        assert time.monotonic() - began < 2
         two.execute("select * from business")
         assert two.execute("show lock_timeout").fetchone() == ("0",)
         one.commit()
