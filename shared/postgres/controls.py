@@ -33,14 +33,21 @@ Move = Callable[[Connection, Sequence[int]], list[Moved]]
 def cancel(conn: Connection, ids: Sequence[int]) -> list[Moved]:
     """End jobs that wait, ask the owners of running ones; ids that name no job are left out.
 
+    Jobs that somebody else moves at this moment are waited for, one by one.
+
     Raises:
-        DatabaseUnavailable: nothing was changed; try again.
+        DatabaseUnavailable: what was not told is not changed; try again.
     """
+    moved = _cancel(conn, ids)
+    for job_id in [job_id for job_id, state, _ in moved if state is None]:
+        moved += _cancel(conn, [job_id])
+    return [Moved(job_id, state, changed) for job_id, state, changed in moved if state is not None]
+
+
+def _cancel(conn: Connection, ids: Sequence[int]) -> list[tuple[int, str | None, bool]]:
     with translated():
-        rows: Sequence[Any] = conn.execute(
-            statement("controls/cancel"), {"ids": list(ids)}
-        ).fetchall()
-    return [Moved(*row) for row in rows]
+        rows: list[Any] = conn.execute(statement("controls/cancel"), {"ids": list(ids)}).fetchall()
+    return rows
 
 
 def retry(conn: Connection, ids: Sequence[int]) -> list[Moved]:

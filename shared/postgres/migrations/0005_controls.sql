@@ -3,8 +3,8 @@
 --
 -- One function for each transition, callable from any language; the final notice is part of the
 -- transaction that makes a job final. They tell the state that each job then has, and whether they
--- changed it. Ids that name no job are left out. Rows are locked in the order of their ids, table
--- by table, so that calls over the same jobs wait for each other and never in a circle.
+-- changed it. Ids that name no job are left out. Whoever locks many rows here does so in the order of
+-- the jobs' ids, or skips what is locked, so that nobody ever waits in a circle.
 
 create table weirkeeper.paused (
   what text not null check (what in ('queue', 'kind')),
@@ -31,21 +31,21 @@ declare
 begin
   with line as materialized (
     select w.ctid as row_id from weirkeeper.ready w
-    where w.job_id = any (ids) order by w.job_id for update
+    where w.job_id = any (ids) order by w.job_id for update skip locked
   ), from_line as (
     delete from weirkeeper.ready w
     where w.ctid = any (array(select l.row_id from line l))
     returning w.job_id, w.attempt, w.run
   ), clock as materialized (
     select s.ctid as row_id from weirkeeper.scheduled s
-    where s.job_id = any (ids) order by s.job_id for update
+    where s.job_id = any (ids) order by s.job_id for update skip locked
   ), from_clock as (
     delete from weirkeeper.scheduled s
     where s.ctid = any (array(select c.row_id from clock c))
     returning s.job_id, s.attempt, s.run
   ), lot as materialized (
     select p.ctid as row_id from weirkeeper.parked p
-    where p.job_id = any (ids) order by p.job_id for update
+    where p.job_id = any (ids) order by p.job_id for update skip locked
   ), from_lot as (
     delete from weirkeeper.parked p
     where p.ctid = any (array(select l.row_id from lot l))
@@ -75,7 +75,7 @@ declare
 begin
   with held as materialized (
     select r.job_id from weirkeeper.running r
-    where r.job_id = any (ids) order by r.job_id for update
+    where r.job_id = any (ids) order by r.job_id for update skip locked
   ), asked as (
     update weirkeeper.running r
     set cancel_requested_at = coalesce(r.cancel_requested_at, clock_timestamp())
@@ -105,6 +105,10 @@ language sql stable as $$
 $$;
 comment on function weirkeeper.ended_state is 'Final state of a job; null = it has none, or no job.';
 
+-- Never waits for a lock: a finish locks its batch in an order of its own, and a cancel of many that
+-- held some rows and waited for others would stand in a circle with it. What is in somebody's hands
+-- (claimed, finished, promoted at this moment) is looked for again: one job with pauses, in which
+-- nothing is held; of many, those not got hold of are told with no state, to be cancelled one by one.
 create function weirkeeper.cancel_jobs(ids bigint[])
 returns table (job_id bigint, state text, changed boolean)
 language plpgsql as $$
@@ -112,11 +116,12 @@ declare
   sought bigint[];
   hit bigint[];
   states text[];
+  patient boolean;
 begin
   select array_agg(j.id) into sought from weirkeeper.job j where j.id = any (ids);
-  -- Each statement sees what was committed before it. A job that moves while we look (claimed,
-  -- failed and back in line, promoted) is found in the next round.
-  for round in 1 .. 20 loop
+  patient := cardinality(sought) = 1;
+  -- Each statement sees what was committed before it.
+  for round in 1 .. case when patient then 60 else 3 end loop
     exit when coalesce(cardinality(sought), 0) = 0;
     hit := weirkeeper.cancel_waiting(sought);
     return query select h.id, 'cancelled', true from unnest(hit) h (id);
@@ -129,12 +134,18 @@ begin
     where e.state is not null;
     return query select e.id, e.state, false from unnest(hit, states) e (id, state);
     sought := array(
-      select j.id from weirkeeper.job j where j.id = any (sought) and j.id <> all (coalesce(hit, '{}')));
+      select j.id from weirkeeper.job j
+      where j.id = any (sought) and j.id <> all (coalesce(hit, '{}')));
+    if patient and cardinality(sought) > 0 then
+      perform pg_sleep(0.001 * round);
+    end if;
   end loop;
-  if cardinality(sought) > 0 then
-    raise exception using errcode = '40001', message = format(
-      'cancel: expected jobs that stand still for a moment; got %s that move; try again', sought);
+  if patient and cardinality(sought) > 0 then
+    raise exception using errcode = '55P03', message = format(
+      'cancel: expected a job that stands still for a moment; got %s, held by another; try again',
+      sought[1]);
   end if;
+  return query select s.id, null::text, false from unnest(sought) s (id);
 end $$;
 comment on function weirkeeper.cancel_jobs is
   'Cancels jobs: waiting ones at once, running ones by asking their owner. Final ones stay.';
