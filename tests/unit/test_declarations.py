@@ -56,7 +56,10 @@ SUB = Subscription("shop.ship", ("shop.order.*",), queue="notify", handler="shop
         ),
         (lambda: Periodic("p", "shop.mail", every=float("nan")), "periodic p: every"),
         (lambda: Periodic("p", "shop.mail", cron="61 * * * *"), "periodic p: cron: expected five"),
-        (lambda: Periodic("p", "k", cron="0 0 * * *", timezone="Mars/X"), "No time zone found with key Mars/X"),
+        (
+            lambda: Periodic("p", "k", cron="0 0 * * *", timezone="Mars/X"),
+            "No time zone found with key Mars/X",
+        ),
         (lambda: Periodic("p", "k", every=9, missed="all"), 'expected "once" or "skip"'),  # type: ignore[arg-type]
         (lambda: Periodic("p", "k", {"a": float("nan")}, every=9), "periodic p: args"),
         (
