@@ -155,73 +155,67 @@ def _written(conn: Connection, ends: list[Finish], deadlocks: Counter[str]) -> b
 # ── C93 ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_two_thousand_cancels_around_claims_and_finishes(steps, notices):
-    """Two processes claim, fail, snooze, give back and complete; each job is cancelled once."""
-    seed = random.randrange(2**32)
-    rng = random.Random(seed)
-    number = 2000
-    ids = [int(steps.enqueue()) for _ in range(number)]
-    ran: Counter[int] = Counter()
-    completed: set[int] = set()
-    lock = threading.Lock()
-    hands = Hands(steps.url)
+class Fray:
+    """Two processes claim, fail, snooze, give back and complete; a third hand cancels each once."""
 
-    def work(epoch: int) -> Callable[[Connection], None]:
+    def __init__(self, ids: list[int], seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.order = self.rng.sample(ids, len(ids))
+        self.ran: Counter[int] = Counter()
+        self.completed: set[int] = set()
+        self.told: dict[int, tuple[str, int]] = {}  # state, and runs so far
+        self._lock = threading.Lock()
+
+    def work(self, epoch: int) -> Callable[[Connection], None]:
         def turn(conn: Connection) -> None:
             claims = Claims(conn, QUEUE, epoch)
-            for claim in claims.claim([KIND], rng.randint(1, 8)):
-                time.sleep(rng.choice((0, 0, 0.001)))
-                _end(conn, claims, epoch, claim)
+            for claim in claims.claim([KIND], self.rng.randint(1, 8)):
+                time.sleep(self.rng.choice((0, 0, 0.001)))
+                if self.rng.random() < 0.1:
+                    claims.give_back([claim])
+                else:
+                    self._run(conn, epoch, claim)
 
         return turn
 
-    def _end(conn: Connection, claims: Claims, epoch: int, claim: Claim) -> None:
-        way = rng.random()
-        if way < 0.1:
-            claims.give_back([claim])
-            return
-        with lock:
-            ran[claim.job_id] += 1
-        how = {} if way < 0.4 else rng.choice(ENDS[:18])
-        if completions.finish(conn, epoch, [Finish(claim.job_id, claim.token, **how)]) and not how:
-            with lock:
-                completed.add(claim.job_id)
+    def _run(self, conn: Connection, epoch: int, claim: Claim) -> None:
+        with self._lock:
+            self.ran[claim.job_id] += 1
+        how = {} if self.rng.random() < 0.4 else self.rng.choice(ENDS[:18])
+        held = completions.finish(conn, epoch, [Finish(claim.job_id, claim.token, **how)])
+        if held and not how:
+            self.completed.add(claim.job_id)
 
-    order = [*ids]
-    rng.shuffle(order)
-    seen: dict[int, tuple[str, int]] = {}  # state told, and runs so far
-
-    def cancel(conn: Connection) -> None:
-        if not order:
-            hands.stop.wait(0.01)
-            return
-        batch = [order.pop() for _ in range(min(len(order), rng.choice((1, 1, 2, 5))))]
+    def cancel(self, conn: Connection) -> None:
+        batch = [self.order.pop() for _ in range(min(len(self.order), self.rng.choice((1, 2, 5))))]
         for moved in controls.cancel(conn, batch):
-            with lock:
-                seen[moved.job_id] = (moved.state, ran[moved.job_id])
-        hands.stop.wait(rng.choice((0, 0.001)))
+            with self._lock:
+                self.told[moved.job_id] = (moved.state, self.ran[moved.job_id])
+        time.sleep(self.rng.choice((0, 0.001)) if batch else 0.01)
 
-    hands.start("a", work(EPOCH))
-    hands.start("b", work(EPOCH + 1))
-    hands.start("cancel", cancel)
-    until(lambda: not order and standing_final(steps) == number, 60, f"all final (seed {seed})")
+
+def test_two_thousand_cancels_around_claims_and_finishes(steps, notices):
+    seed = random.randrange(2**32)
+    number = 2000
+    ids = [int(steps.enqueue()) for _ in range(number)]
+    fray, hands = Fray(ids, seed), Hands(steps.url)
+    hands.start("a", fray.work(EPOCH))
+    hands.start("b", fray.work(EPOCH + 1))
+    hands.start("cancel", fray.cancel)
+    until(lambda: standing_final(steps) == number, 60, f"all are final (seed {seed})")
     hands.join()
 
-    states = dict(
-        steps.conn.execute(
-            "select distinct on (job_id) job_id, state from weirkeeper.attempt"
-            " order by job_id, run desc"
-        ).fetchall()
-    )
-    assert {i for i, s in states.items() if s == "completed"} == completed, seed
+    last = "select distinct on (job_id) job_id, state from weirkeeper.attempt order by 1, run desc"
+    states = dict(steps.conn.execute(last).fetchall())
+    assert {i for i, s in states.items() if s == "completed"} == fray.completed, seed
     assert set(states.values()) == {"completed", "cancelled"}, seed
     assert standing(steps) == {1: number}, seed
-    for job, (told, runs) in seen.items():
+    assert notices.heard() == [str(i) for i in ids], seed
+    for job, (told, runs) in fray.told.items():
         assert told in ("running", states[job]), (seed, job)
         if told == "cancelled":
-            assert ran[job] == runs, f"seed {seed}: {job} ran after its cancel"
-    assert notices.heard() == [str(i) for i in ids], seed
-    answers = Counter(told for told, _ in seen.values())
+            assert fray.ran[job] == runs, f"seed {seed}: {job} ran after its cancel"
+    answers = Counter(told for told, _ in fray.told.values())
     assert min(answers.values()) > 10, answers
 
 

@@ -413,15 +413,15 @@ sequence weirkeeper.ready_seq bigint start=1 increment=1 cache=1 cycle=False
 
 function weirkeeper.cancel_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean)
   plpgsql volatile
-  sha256 7e03d645f23f0d6052cbbfe4cedd8e7dd506fdd0be06fa759228694b06463d7d  -- Cancels jobs: waiting ones at once, running ones by asking their owner. Final ones stay.
+  sha256 2403d754fcb62d33a0ea7e63d7d74688163a4231bcf235a64a93ddcc0a7f9d9c  -- Cancels jobs: waiting ones at once, running ones by asking their owner. Final ones stay.
 
 function weirkeeper.cancel_running(ids bigint[]) returns bigint[]
   plpgsql volatile
-  sha256 1c12bbcecd5a186da9dfbb37be053893047f0c069181b68363c4fce2b0942f74  -- Asks for the end of those of these jobs that run; their ids.
+  sha256 d519d13622b52fe45e964b4df7a2352a44ce72a4565eb918c5d6b67a2c1e0e31  -- Asks for the end of those of these jobs that run; their ids.
 
 function weirkeeper.cancel_waiting(ids bigint[]) returns bigint[]
   plpgsql volatile
-  sha256 363c0c86b14ad3a21a2bd75c5b8d296279038aa40ccb0a5f33172757d9214b96  -- Cancels those of these jobs that wait; their ids.
+  sha256 a0b84aa49613876d2017ed4345eba5feff7fc6b304c3f866c4273aef4ba4868a  -- Cancels those of these jobs that wait; their ids.
 
 function weirkeeper.check_event(type text, data jsonb) returns void
   plpgsql stable
