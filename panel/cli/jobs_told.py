@@ -12,7 +12,7 @@ from datetime import datetime
 from panel.cli.output import state_style
 from panel.cli.terminal import Column, clean, here
 from shared.clock import SYSTEM
-from shared.jobs.inspect import Explanation, Job, Overview
+from shared.jobs.inspect import Explanation, Job, Overview, PeriodicStatus
 from shared.jobs.states import STATES
 
 LIST = (
@@ -30,6 +30,15 @@ ATTEMPTS = (
     Column("started"),
     Column("took", right=True),
     Column("cause"),
+    Column("error", gives=True),
+)
+PERIODIC = (
+    Column("name", gives=True),
+    Column("kind", gives=True),
+    Column("schedule", gives=True),
+    Column("next in", right=True),
+    Column("last", right=True),
+    Column("result", style=state_style),
     Column("error", gives=True),
 )
 OVERVIEW = (
@@ -59,6 +68,23 @@ def overviewed(kinds: Sequence[Overview]) -> str:
         for one in kinds
     ]
     return here().table(OVERVIEW, rows)
+
+
+def periodics(found: Sequence[PeriodicStatus]) -> str:
+    """A table of periodic jobs."""
+    rows = [
+        (
+            one.name,
+            one.kind,
+            one.schedule,
+            None if one.next_at is None else _until(one.next_at),
+            None if one.last_started_at is None else _since(one.last_started_at),
+            one.last_result,
+            one.last_error,
+        )
+        for one in found
+    ]
+    return here().table(PERIODIC, rows)
 
 
 def explained(found: Explanation) -> str:

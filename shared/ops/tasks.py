@@ -1,4 +1,4 @@
-"""Operations on jobs: look at them, explain them, retry and cancel them, pause what runs them."""
+"""Operations on jobs: look, explain, retry, cancel, pause what runs them, run periodic ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from shared.errors import InvalidArguments
-from shared.jobs.inspect import Explanation, Job, JobFilter, Overview
+from shared.jobs.inspect import Explanation, Job, JobFilter, Overview, PeriodicStatus
 from shared.jobs.states import STATES
 from shared.ops.desk import Desk
 from shared.ops.operation import Operation
@@ -86,6 +86,22 @@ class Lane(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     queue: str | None = None
     kind: str | None = None
+
+
+class Nothing(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """No arguments."""
+
+
+class Named(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Arguments of tasks.run_periodic."""
+
+    name: str
+
+
+class Started(msgspec.Struct):
+    """The job that an extra run is."""
+
+    id: str
 
 
 class Standing(msgspec.Struct):
@@ -166,6 +182,16 @@ def resume(desk: Desk, arguments: Lane) -> Paused:
     return Paused(arguments.queue, arguments.kind, paused=False)
 
 
+def periodic(desk: Desk, _: Nothing) -> Sequence[PeriodicStatus]:
+    """How the periodic jobs go."""
+    return desk.inspector.periodic()
+
+
+def run_periodic(desk: Desk, arguments: Named) -> Started:
+    """Enqueue an extra run of a periodic job."""
+    return Started(desk.inspector.run_periodic(arguments.name))
+
+
 OPERATIONS = (
     Operation(
         "tasks.overview",
@@ -207,5 +233,20 @@ OPERATIONS = (
     ),
     Operation(
         "tasks.resume", "Start jobs of a queue or kind again.", Lane, Paused, resume, writes=True
+    ),
+    Operation(
+        "tasks.periodic",
+        "Show periodic jobs: the next tick, the last starts and how they went.",
+        Nothing,
+        list[PeriodicStatus],
+        periodic,
+    ),
+    Operation(
+        "tasks.run_periodic",
+        "Run a periodic job now, beside its schedule.",
+        Named,
+        Started,
+        run_periodic,
+        writes=True,
     ),
 )

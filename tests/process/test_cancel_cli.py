@@ -101,3 +101,13 @@ def test_mistakes_are_told_in_one_line(queue, say, arguments, code, said):
     found, text = say(*arguments)
     assert (found, said in text) == (code, True), text
     assert "Traceback" not in text
+
+
+def test_periodic_jobs_are_shown_and_run_by_hand(queue, ask, say):
+    shown = {one["name"]: one for one in ask("jobs", "periodic")}
+    assert shown, "the engine's own are declared with every application"
+    name = sorted(shown)[0]
+    started = ask("jobs", "run-periodic", name)["id"]
+    assert ask("jobs", "get", started)["kind"] == shown[name]["kind"]
+    assert name in say("jobs", "periodic")[1]
+    assert say("jobs", "run-periodic", "no.such")[0] == 1

@@ -50,6 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         many = actions.add_parser(name, help=text)
         _add_filters(many)
         many.add_argument("--all", action="store_true", help="meant, though nothing is named")
+    actions.add_parser("periodic", help="periodic jobs: next tick, last starts, how they went")
+    extra = actions.add_parser("run-periodic", help="run a periodic job now, beside its schedule")
+    extra.add_argument("name", metavar="NAME")
     for action in actions.choices.values():
         add_desk_arguments(action)
 
@@ -136,6 +139,8 @@ _ARGUMENTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "cancel": _one,
     "retry-all": _many,
     "cancel-all": _many,
+    "periodic": lambda _: {},
+    "run-periodic": lambda args: {"name": args.name},
 }
 _SHOWN: dict[str, Callable[[argparse.Namespace, Any], str]] = {
     "overview": lambda _, kinds: jobs_told.overviewed(kinds),
@@ -146,4 +151,6 @@ _SHOWN: dict[str, Callable[[argparse.Namespace, Any], str]] = {
     "cancel": _cancelled,
     "retry-all": _numbered,
     "cancel-all": _numbered,
+    "periodic": lambda _, found: jobs_told.periodics(found),
+    "run-periodic": lambda args, started: f"{args.name} runs as job {started.id}",
 }
