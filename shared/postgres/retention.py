@@ -14,6 +14,7 @@ from typing import Any, LiteralString
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.processes import LEASE
+from shared.postgres.promotions import BATCH as PROMOTED
 from shared.postgres.promotions import promote
 from shared.postgres.rescues import MARGIN
 from shared.postgres.statements import statement
@@ -91,7 +92,8 @@ def discard_unknown(
         How many.
     """
     for queue in queues:
-        promote(conn, queue)
+        while not enough() and promote(conn, queue)[0] == PROMOTED:
+            pass  # each call is a batch of its own
     params = {
         "known": list(known),
         "horizon": horizon,
