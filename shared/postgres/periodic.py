@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.clock import SYSTEM
-from shared.errors import ConfigurationError, NotFound
+from shared.errors import NotFound, WeirkeeperError
 from shared.jobs.inspect import Job, PeriodicStatus
 from shared.jobs.kinds import Kind
 from shared.jobs.periodic import Periodic
@@ -141,7 +141,7 @@ class _Look:
 
 
 def _attend(conn: Connection, look: _Look) -> float | None:
-    """Correct or fire; seconds until the next tick. One that cannot be read leaves the others."""
+    """Correct or fire; seconds until the next tick. One that cannot start leaves the others."""
     try:
         right = look.schedule.corrected(look.next_at, look.now)
         if right is not None:
@@ -152,7 +152,9 @@ def _attend(conn: Connection, look: _Look) -> float | None:
         if look.next_at is None or look.next_at > look.now:
             return None if look.next_at is None else _seconds(look.next_at, look.now)
         return _fire(conn, look, look.next_at)
-    except ConfigurationError as error:  # a time zone that this host does not have
+    except WeirkeeperError as error:  # such as a time zone that this host does not have
+        if error.transient:
+            raise
         log.error("periodic job %s is not started here: %s", look.name, error)  # noqa: TRY400
         return None
 

@@ -258,6 +258,26 @@ def test_kinds_that_a_process_does_not_know_are_left_to_others(conn):
     assert jobs(conn) == []
 
 
+def test_one_that_cannot_be_started_leaves_the_others(conn, caplog):
+    tell(conn, replace(EVERY, name="p.bad"), replace(EVERY, name="p.zone"), EVERY)
+    deep = "[" * 70 + "]" * 70
+    conn.execute(
+        "update weirkeeper.periodic set args = jsonb_build_object('a', %s::jsonb)"
+        " where name = 'p.bad'",
+        (deep,),
+    )
+    conn.execute(
+        "update weirkeeper.periodic set every = null, cron = '* * * * *', timezone = 'Mars/Base'"
+        " where name = 'p.zone'"
+    )
+    assert look(conn) == pytest.approx(60, abs=1)
+    assert len(jobs(conn)) == 1
+    assert len(ticks(conn, "p.every")) == 1
+    told = [record.message for record in caplog.records if record.levelname == "ERROR"]
+    assert any("p.bad is not started here: args of kind p.work" in line for line in told)
+    assert any("p.zone is not started here: cron: expected" in line for line in told)
+
+
 def status(conn: Connection) -> list:
     return periodic.periodic_status(conn, PostgresInspector(conn)._described)
 
