@@ -49,6 +49,7 @@ FROM_DATABASE = (
     Gauge("notify_queue_usage", "Share of the notify queue in use; at 1 commits fail."),
     Gauge("drain_last_timestamp_seconds", "When a slot's last stop ended.", ("slot",)),
     Gauge("drain_last_phase_seconds", "Phases of a slot's last stop.", ("slot", "phase")),
+    Gauge("paused", "1 for each queue or kind that is paused.", ("what", "name")),
     Gauge("jobs_of_unknown_kinds", f"Claimable jobs of undeclared kinds, to {CAP} a kind."),
 )
 OF_ITSELF = (

@@ -19,8 +19,10 @@ from shared.events.globs import matches
 from shared.events.subscriptions import Subscription
 from shared.events.type import EventType
 from shared.jobs.kinds import Kind
+from shared.jobs.periodic import Periodic
 
 SITE = "shared.site.app:app"
+ENGINE = "shared.engine:app"  # what the engine itself runs: retention and the like
 SETTING = "WEIRKEEPER_APP"
 
 
@@ -33,6 +35,7 @@ class App:
         kinds: job kinds (a subscription brings its own).
         event_types: types that may be recorded.
         subscriptions: which events become jobs.
+        periodics: what runs again and again.
         include_site: also run the reference site's declarations.
     """
 
@@ -40,6 +43,7 @@ class App:
     kinds: tuple[Kind, ...] = ()
     event_types: tuple[EventType, ...] = ()
     subscriptions: tuple[Subscription, ...] = ()
+    periodics: tuple[Periodic, ...] = ()
     include_site: bool = True
 
     @cached_property
@@ -81,6 +85,7 @@ class App:
                     "correct it or declare the queue",
                 )
         self._check_globs()
+        self._check_periodics()
         return self
 
     def _check_globs(self) -> None:
@@ -95,6 +100,17 @@ class App:
                         "declare the event type or correct the glob",
                     )
 
+    def _check_periodics(self) -> None:
+        _unique("periodic", (p.name for p in self.periodics))
+        for periodic in self.periodics:
+            if periodic.kind not in self.all_kinds:
+                raise ConfigurationError.of(
+                    f"periodic {periodic.name}: kind",
+                    "a declared kind",
+                    periodic.kind,
+                    "correct it or declare the kind",
+                )
+
     def merged(self, other: App) -> App:
         """Both applications' declarations as one (this one's come second)."""
         return replace(
@@ -103,6 +119,7 @@ class App:
             kinds=(*other.kinds, *self.kinds),
             event_types=(*other.event_types, *self.event_types),
             subscriptions=(*other.subscriptions, *self.subscriptions),
+            periodics=(*other.periodics, *self.periodics),
         )
 
 
@@ -115,7 +132,7 @@ def _unique(what: str, names: Iterable[str]) -> None:
 
 
 def load_app(spec: str | None) -> App:
-    """Import the application that WEIRKEEPER_APP names, merge the site in, and check it whole.
+    """Import the application that WEIRKEEPER_APP names; merge engine and site in; check it whole.
 
     Args:
         spec: "module:attribute", or None for the reference site alone.
@@ -123,11 +140,12 @@ def load_app(spec: str | None) -> App:
     Raises:
         ConfigurationError: not importable, not an App, or declarations that cannot work.
     """
-    site = _import(SITE)
+    base = _import(ENGINE)
+    site = _import(SITE).merged(base)
     if spec is None:
         return site.check()
     app = _import(spec)
-    return (app.merged(site) if app.include_site else app).check()
+    return app.merged(site if app.include_site else base).check()
 
 
 def _import(spec: str) -> App:

@@ -75,5 +75,17 @@ class NotFound(WeirkeeperError):
     """No such job, event or note (or it belongs to another owner: the answer is the same)."""
 
 
+class Conflict(WeirkeeperError):
+    """What was asked for contradicts how things stand; nothing was changed.
+
+    Attributes:
+        job_id: the job that stands in the way; None when it is the state of the job itself.
+    """
+
+    def __init__(self, message: str, job_id: str | None = None) -> None:
+        super().__init__(message)
+        self.job_id = job_id
+
+
 class WaitersFull(WeirkeeperError):
     """A channel already has as many waiters as it may (64): answered at once, never queued."""

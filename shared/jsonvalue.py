@@ -19,6 +19,7 @@ MAX_BYTES = 256 * 1024
 MAX_DEPTH = 64
 MAX_DIGITS = 4000
 _TOO_LARGE = 10**MAX_DIGITS
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def encode_object(value: Any, what: str) -> str:
@@ -51,7 +52,7 @@ def encode_value(value: Any, what: str, most: int) -> str:
         InvalidArguments: not JSON, too big, too deep.
     """
     _check(value, what, depth=1)
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = _ENCODER.encode(value)
     size = len(text.encode())
     if size > most:
         raise InvalidArguments(
@@ -136,7 +137,7 @@ def _check_text(text: str, what: str) -> None:
         raise InvalidArguments(
             f"{what}: expected text without NUL; got U+0000 in {text[:40]!r}; remove it"
         )
-    if any("\ud800" <= char <= "\udfff" for char in text):
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
         raise InvalidArguments(
             f"{what}: expected valid Unicode; got a lone surrogate in {text[:40]!r}; "
             "decode the text correctly first"

@@ -10,8 +10,9 @@ lazy (PEP 562): `weirkeeper.identity`, which checks that `shared` is ours, must 
         conn.execute("insert into orders …")
         weirkeeper.Recorder(conn).record("order.paid", subject="order/17")
         job_id = weirkeeper.Jobs(conn).enqueue("report.daily", {"day": "2026-11-29"})
-    with weirkeeper.Waits(url, "shop") as waits:
-        waits.wait(job_id, 2)                                # a Wait; its bound may pass first
+    with weirkeeper.Runtime(url, "shop") as runtime:         # once a process, for all its threads
+        runtime.wait(job_id, 2)                              # a Wait; its bound may pass first
+        runtime.explain(job_id).sentence                     # why it stands where it stands
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from shared.backoff import Backoff as Backoff
     from shared.config.queues import Queue as Queue
     from shared.errors import ConfigurationError as ConfigurationError
+    from shared.errors import Conflict as Conflict
     from shared.errors import DatabaseRefused as DatabaseRefused
     from shared.errors import DatabaseUnavailable as DatabaseUnavailable
     from shared.errors import InvalidArguments as InvalidArguments
@@ -42,18 +44,29 @@ if TYPE_CHECKING:
     from shared.jobs.outcomes import Discard as Discard
     from shared.jobs.outcomes import Retry as Retry
     from shared.jobs.outcomes import Snooze as Snooze
+    from shared.jobs.periodic import Periodic as Periodic
     from shared.jobs.port import EnqueueOpts as EnqueueOpts
+    from shared.jobs.port import JobFilter as JobFilter
+    from shared.jobs.port import Unique as Unique
     from shared.jobs.port import Wait as Wait
     from shared.postgres.jobs import PostgresJobs as Jobs
+    from shared.postgres.jobs_async import PostgresAsyncJobs as AsyncJobs
     from shared.postgres.recorder import PostgresRecorder as Recorder
+    from shared.postgres.recorder_async import PostgresAsyncRecorder as AsyncRecorder
+    from shared.postgres.runtime import PostgresRuntime as Runtime
     from shared.postgres.waits import PostgresWaits as Waits
+    from shared.postgres.waits_async import PostgresAsyncWaits as AsyncWaits
 
 # Public name → where it lives.
 _HOMES = {
     "App": "shared.app:App",
+    "AsyncJobs": "shared.postgres.jobs_async:PostgresAsyncJobs",
+    "AsyncRecorder": "shared.postgres.recorder_async:PostgresAsyncRecorder",
+    "AsyncWaits": "shared.postgres.waits_async:PostgresAsyncWaits",
     "Backoff": "shared.backoff:Backoff",
     "Completed": "shared.jobs.outcomes:Completed",
     "ConfigurationError": "shared.errors:ConfigurationError",
+    "Conflict": "shared.errors:Conflict",
     "Context": "shared.jobs.context:Context",
     "DatabaseRefused": "shared.errors:DatabaseRefused",
     "DatabaseUnavailable": "shared.errors:DatabaseUnavailable",
@@ -62,14 +75,18 @@ _HOMES = {
     "Event": "shared.events.event:Event",
     "EventType": "shared.events.type:EventType",
     "InvalidArguments": "shared.errors:InvalidArguments",
+    "JobFilter": "shared.jobs.port:JobFilter",
     "Jobs": "shared.postgres.jobs:PostgresJobs",
     "Kind": "shared.jobs.kinds:Kind",
     "NotFound": "shared.errors:NotFound",
+    "Periodic": "shared.jobs.periodic:Periodic",
     "Queue": "shared.config.queues:Queue",
     "Recorder": "shared.postgres.recorder:PostgresRecorder",
     "Retry": "shared.jobs.outcomes:Retry",
+    "Runtime": "shared.postgres.runtime:PostgresRuntime",
     "Snooze": "shared.jobs.outcomes:Snooze",
     "Subscription": "shared.events.subscriptions:Subscription",
+    "Unique": "shared.jobs.port:Unique",
     "UnknownEventType": "shared.errors:UnknownEventType",
     "UnknownKind": "shared.errors:UnknownKind",
     "ValuesRefused": "shared.errors:ValuesRefused",
@@ -81,9 +98,13 @@ _HOMES = {
 
 __all__ = [
     "App",
+    "AsyncJobs",
+    "AsyncRecorder",
+    "AsyncWaits",
     "Backoff",
     "Completed",
     "ConfigurationError",
+    "Conflict",
     "Context",
     "DatabaseRefused",
     "DatabaseUnavailable",
@@ -92,14 +113,18 @@ __all__ = [
     "Event",
     "EventType",
     "InvalidArguments",
+    "JobFilter",
     "Jobs",
     "Kind",
     "NotFound",
+    "Periodic",
     "Queue",
     "Recorder",
     "Retry",
+    "Runtime",
     "Snooze",
     "Subscription",
+    "Unique",
     "UnknownEventType",
     "UnknownKind",
     "ValuesRefused",

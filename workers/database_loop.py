@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from shared.backoff import RECONNECT, jittered
 from shared.errors import DatabaseUnavailable, WeirkeeperError
-from shared.jobs.work import Claim, Work
+from shared.jobs.work import CANCEL, Claim, Work
 from workers.assignment import Assignment
 from workers.completer import Completer
 from workers.executor import Executor
@@ -199,7 +199,13 @@ class DatabaseLoop:
         ready, _, _ = select.select([work.fileno(), self._wake.fileno()], [], [], seconds)
         if self._wake.fileno() in ready:
             self._wake.clear()
-        if work.fileno() in ready and work.drain():
+        if work.fileno() in ready:
+            self._heard(work.drain())
+
+    def _heard(self, notices: Sequence[str]) -> None:
+        if CANCEL in notices:
+            self._upkeep.cancel_soon()
+        if any(notice != CANCEL for notice in notices):
             self._producer.look("wake")
 
     def _pause(self, error: WeirkeeperError, stop: threading.Event) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shared.jobs.failures import place
@@ -64,6 +64,7 @@ class Executor:
         self._buffer: deque[tuple[Claim, float]] = deque()
         self._running: dict[int, Claim] = {}
         self._unmarked: deque[tuple[Claim, float]] = deque()
+        self._cancels: deque[int] = deque()
         self._length = 1.0  # seconds, estimate: quick to rise, slow to fall
         self._pool: Pool | None = None
         self._closed = False
@@ -132,6 +133,8 @@ class Executor:
 
     def _woken(self) -> None:
         os.eventfd_read(self._wake)
+        while self._pool is not None and self._cancels:
+            self._pool.cancel(self._cancels.popleft())
         self.feed()
 
     def _estimate(self, seconds: float) -> None:
@@ -168,6 +171,12 @@ class Executor:
         if taken:
             self._length = max(self._length, older)
         return taken
+
+    def cancel(self, job_ids: Sequence[int]) -> list[Claim]:
+        """Have running jobs stopped; if one of these does not run, take all claims out that wait."""
+        self._cancels.extend(job_ids)
+        os.eventfd_write(self._wake, 1)
+        return [] if all(job_id in self._running for job_id in job_ids) else self.take_back()
 
     def unmarked(self) -> list[Claim]:
         """Claims that have been running for a moment, each told of once."""

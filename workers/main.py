@@ -168,8 +168,15 @@ class _Program:
     def _registration(self) -> Registration:
         children = self._queue.children
         connections = budget.PARENT + children
+        kinds = tuple(sorted(_kinds(self._app, self._queue.name)))
         return Registration(
-            "queue", self._slot, self._queue.name, version("weirkeeper"), connections, children
+            "queue",
+            self._slot,
+            self._queue.name,
+            version("weirkeeper"),
+            connections,
+            children,
+            kinds,
         )
 
     def _budget(self) -> budget.Budget:

@@ -7,7 +7,6 @@ failed attempt; only Stopped passes through, to whoever asked for it.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -15,17 +14,14 @@ from typing import Any, Protocol
 import msgspec
 
 from shared.clock import SYSTEM
-from shared.errors import InvalidArguments
 from shared.events.event import Event
+from shared.jobs.answers import read_answer
 from shared.jobs.context import Context
-from shared.jobs.failures import clean, describe, stack
-from shared.jobs.outcomes import MAX_RESULT_BYTES, Completed, Discard, Retry, Snooze
-from shared.jsonvalue import encode_value
+from shared.jobs.failures import describe, stack
+from shared.jobs.outcomes import Discard
 from workers.handlers.registry import Handler
 from workers.pool.child import Stopped
 from workers.pool.messages import Outcome
-
-LONGEST_DELAY = 10 * 365 * 86_400.0  # seconds; a snooze beyond it is a mistake
 
 log = logging.getLogger(__name__)
 
@@ -80,36 +76,16 @@ class Runner:
         return handler.function(context, job["args"], event)
 
 
-def outcome_of(answer: object, kind: str) -> Outcome:
-    """What a handler's answer means.
+def outcome_of(given: object, kind: str) -> Outcome:
+    """What a handler's answer means, as it travels.
 
     Raises:
         InvalidArguments: a result that cannot be stored, a delay that is none, another type.
     """
-    if answer is None:
+    if given is None:
         return Outcome("completed")
-    if isinstance(answer, Completed):
-        if answer.result is None:
-            return Outcome("completed")
-        text = encode_value(answer.result, f"result of kind {kind}", MAX_RESULT_BYTES)
-        return Outcome("completed", result=msgspec.Raw(text.encode()))
-    if isinstance(answer, Snooze):
-        return Outcome("snoozed", delay=_delay(answer.seconds, kind))
-    if isinstance(answer, Discard):
-        return Outcome("discarded", error=clean(str(answer.reason)))
-    if isinstance(answer, Retry):
-        delay = None if answer.seconds is None else _delay(answer.seconds, kind)
-        return Outcome("failed", error=clean(str(answer.reason)), delay=delay)
-    raise InvalidArguments(
-        f"handler of kind {kind}: expected None or an outcome; got {type(answer).__name__}; "
-        "wrap a result in Completed(…)"
-    )
-
-
-def _delay(seconds: object, kind: str) -> float:
-    if isinstance(seconds, int | float) and math.isfinite(seconds) and seconds >= 0:
-        return min(float(seconds), LONGEST_DELAY)
-    raise InvalidArguments(
-        f"handler of kind {kind}: expected a delay of 0 or more seconds; got {seconds!r}; "
-        "give it as a number"
-    )
+    answer = read_answer(given, kind)
+    told = Outcome(answer.outcome, delay=answer.delay, error=answer.error)
+    if answer.result is not None:
+        told.result = msgspec.Raw(answer.result.encode())
+    return told

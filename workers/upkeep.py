@@ -1,8 +1,9 @@
 """What every queue process does beside its own jobs, on timers: nothing hangs on one of them.
 
 Runs in the database's thread. Promotes jobs whose time has come, takes jobs back from dead owners,
-compares what the database thinks we hold with what we do hold, marks jobs that have started, gives
-claims back that wait too long here, and watches that claimable jobs are claimed.
+compares what the database thinks we hold with what we do hold, marks jobs that have started, stops
+jobs whose end was asked for, gives claims back that wait too long here, and watches that claimable
+jobs are claimed.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from shared.jobs.work import Claim, DeadOwner, Held, Work
 from workers.assignment import Assignment
 from workers.executor import Executor
 from workers.producer import Producer
+from workers.scheduler import LOOK, Scheduler
 
 PROMOTE = 1.0  # seconds between looks at `scheduled` when nothing is known to be due
 RESCUE = 2.0
 RECONCILE = 10.0
 MARK = 0.25
+CANCEL = 1.0  # seconds; a notice asks for the look at once
 STALE = 1.0  # seconds that a claim may wait in the buffer while all children are busy
 WATCH = 5.0
 STUCK = 60.0  # seconds that a claimable job may wait while children are free and none is claimed
@@ -33,10 +36,10 @@ class ClaimsStuck(RuntimeError):
 
 @dataclass(slots=True)
 class Timer:
-    """Something to do every `seconds`."""
+    """Something to do every `seconds`, or sooner when it says so."""
 
     seconds: float
-    act: Callable[[Work], None]
+    act: Callable[[Work], float | None]
     at: float = 0.0
 
 
@@ -69,11 +72,14 @@ class Upkeep:
         self._rescued = assignment.instruments.jobs_rescued_total
         self._clock = assignment.clock
         self._promotion = Timer(PROMOTE, self._promote)
+        self._cancellation = Timer(CANCEL, self._cancel)
         self._timers = [
             Timer(RESCUE, self._rescue),
+            Timer(LOOK, Scheduler(assignment).act),
             self._promotion,
             Timer(RECONCILE, self._reconcile),
             Timer(MARK, self._mark),
+            self._cancellation,
             Timer(STALE / 2, self._give_back_stale),
             Timer(WATCH, self._watch),
         ]
@@ -88,13 +94,19 @@ class Upkeep:
         """A job will be due in `delay` seconds."""
         self._promotion.at = min(self._promotion.at, self._clock.monotonic() + delay)
 
+    def cancel_soon(self) -> None:
+        """The end of a running job was asked for."""
+        self._cancellation.at = 0.0
+
     def turn(self, work: Work) -> None:
         """Do what is due."""
         for timer in self._timers:
             now = self._clock.monotonic()
             if timer.at <= now:
                 timer.at = now + timer.seconds
-                timer.act(work)
+                sooner = timer.act(work)
+                if sooner is not None:
+                    timer.at = min(timer.at, now + max(0.0, sooner))
 
     def waits(self) -> float:
         """Seconds until something is due."""
@@ -146,6 +158,14 @@ class Upkeep:
 
     def _mark(self, work: Work) -> None:
         work.mark_started(self._executor.unmarked())
+
+    def _cancel(self, work: Work) -> None:
+        """Each look tells again of jobs that still run: what was missed once is made good."""
+        asked = work.to_cancel() if self.held else []
+        if asked:
+            # Given back, a job whose end was asked for ends; the others are claimed again.
+            self.give_back(work, self._executor.cancel(asked))
+            self._producer.look("free")
 
     def _give_back_stale(self, work: Work) -> None:
         self.give_back(work, self._executor.take_back(older=STALE))

@@ -7,10 +7,11 @@ open their own connection, and only when something is waited for.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 from shared.config.settings import Settings
+from shared.jobs.port import untold
 from shared.ops.desk import Desk
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.inspector import PostgresInspector
@@ -29,8 +30,12 @@ def add_desk_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def open_desk(owner_id: str = OWNER) -> Iterator[Desk]:
+def open_desk(owner_id: str = OWNER, told: Callable[[int], None] = untold) -> Iterator[Desk]:
     """A desk on the database of the running server, or of DATABASE_URL.
+
+    Args:
+        owner_id: who sits at it.
+        told: called with how many are done, by what takes long.
 
     Raises:
         ConfigurationError: no database is named and no server runs.
@@ -45,6 +50,7 @@ def open_desk(owner_id: str = OWNER) -> Iterator[Desk]:
             search=PostgresSearch(conn),
             inspector=PostgresInspector(conn),
             waits=waits,
+            told=told,
         )
 
 

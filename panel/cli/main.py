@@ -33,8 +33,11 @@ TABLE: dict[str, tuple[Command, ...]] = {
         Command("demo", "import notes, search them, and show what happened on the way"),
     ),
     "Look and work": (
-        Command("jobs", "list jobs, or show one with its attempts"),
+        Command("jobs", "list, show, explain, retry and cancel jobs; how each kind stands"),
+        Command("pause", "start no more jobs of a queue or kind"),
+        Command("resume", "start jobs of a queue or kind again"),
         Command("corpus", "create, import and search notes"),
+        Command("verify", "look for rows that break the engine's promises; --repair mends"),
     ),
     "Before a deploy": (
         Command("check", "check settings, application, budget and supervisord.conf"),

@@ -10,13 +10,14 @@ when its beat has been missing for three beats.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from shared.app import load_app
 from shared.config.home import published_database_url, published_queues
 from shared.config.settings import NO_SERVER, Settings
 from shared.errors import WeirkeeperError
+from shared.postgres import controls
 from shared.postgres.connect import Use, connect
 from shared.postgres.processes import BEAT, processes
 from shared.services.process import ProcessIdentity, is_alive
@@ -48,10 +49,17 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How a deployment stands. `problem`: why nothing could be read, or ""."""
+    """How a deployment stands.
+
+    Attributes:
+        processes: in the order of the walk.
+        problem: why nothing could be read, or "".
+        paused: "queue webhook", "kind mail.send" …: what starts no jobs by hand.
+    """
 
     processes: Sequence[Process] = ()
     problem: str = ""
+    paused: Sequence[str] = ()
 
     @property
     def ready(self) -> bool:
@@ -66,6 +74,8 @@ class Report:
         expected = sum(p.expected for p in self.processes)
         more = ", ".join(f"{p.slot} ({p.phase})" for p in self.processes if not p.expected)
         beside = f"; beside them: {more}" if more else ""
+        if self.paused:
+            beside += f"; paused: {', '.join(self.paused)}"
         if not late:
             return f"all {expected} processes are ready{beside}"
         ready = f"{expected - len(late)} of {expected} processes are ready"
@@ -74,7 +84,12 @@ class Report:
     def plain(self) -> dict[str, Any]:
         """For programs."""
         rows = [{**asdict(p), "ready": p.ready} for p in self.processes]
-        return {"ready": self.ready, "told": self.told(), "processes": rows}
+        return {
+            "ready": self.ready,
+            "told": self.told(),
+            "processes": rows,
+            "paused": [*self.paused],
+        }
 
 
 def look() -> Report:
@@ -90,9 +105,10 @@ def look() -> Report:
     try:
         with connect(settings.direct_url, "status", Use.READ) as conn:
             rows = processes(conn)
+            paused = [f"{what} {name}" for what, name, _ in controls.paused(conn)]
     except WeirkeeperError as error:
         return Report(problem=f"the database does not answer: {str(error).splitlines()[0]}")
-    return report(expected_slots(queues), rows)
+    return replace(report(expected_slots(queues), rows), paused=paused)
 
 
 def _queues(settings: Settings) -> list[str]:

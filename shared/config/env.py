@@ -49,6 +49,18 @@ SETTINGS = (
     Setting("WEIRKEEPER_DRAIN_SECONDS", "20", "how long a stop waits for running jobs"),
     Setting("WEIRKEEPER_GRACE_SECONDS", "2", "how long a job asked to stop may take before a kill"),
     Setting("WEIRKEEPER_LOG_LEVEL", "info", "debug, info, warning or error"),
+    Setting("WEIRKEEPER_KEEP_COMPLETED_HOURS", "24", "how long completed jobs are kept"),
+    Setting(
+        "WEIRKEEPER_KEEP_ENDED_HOURS",
+        "168",
+        "how long discarded and cancelled jobs are kept; rows of processes, drains and ticks, too",
+    ),
+    Setting("WEIRKEEPER_KEEP_EVENTS_HOURS", "168", "how long events are kept after their fan-out"),
+    Setting(
+        "WEIRKEEPER_UNKNOWN_KIND_HOURS",
+        "24",
+        "how long a job of a kind that nobody knows waits until it is discarded",
+    ),
     Setting(
         "WEIRKEEPER_CHILDREN",
         "",
@@ -99,6 +111,22 @@ class Environment:
         Raises:
             ConfigurationError: anything else.
         """
+        return self._number(name, low, high, "seconds")
+
+    def hours(self, name: str, low: float, high: float) -> float:
+        """A number of hours within bounds.
+
+        Raises:
+            ConfigurationError: anything else.
+        """
+        return self._number(name, low, high, "hours")
+
+    def _number(self, name: str, low: float, high: float, unit: str) -> float:
+        """A number within bounds.
+
+        Raises:
+            ConfigurationError: anything else.
+        """
         raw = self._values[name]
         try:
             value = float(raw)
@@ -106,7 +134,7 @@ class Environment:
             value = low - 1
         if not low <= value <= high:
             raise ConfigurationError.of(
-                name, f"a number of seconds from {low:g} to {high:g}", raw, f"set {name}"
+                name, f"a number of {unit} from {low:g} to {high:g}", raw, f"set {name}"
             )
         return value
 

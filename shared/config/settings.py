@@ -16,6 +16,7 @@ from shared.config.queues import Queue
 from shared.config.spelling import command_line
 from shared.errors import ConfigurationError
 
+KEPT_AT_MOST = 10 * 366 * 24  # hours: ten years
 LOG_LEVELS = ("debug", "info", "warning", "error")
 NO_SERVER = (  # of every command
     "no server runs here: expected one in {home}, or DATABASE_URL; start one with "
@@ -25,7 +26,7 @@ NO_SERVER = (  # of every command
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Effective settings. Durations are seconds.
+    """Effective settings. Durations are seconds, where the name does not say hours.
 
     Attributes:
         database_url: libpq URI, or "" while no server has been started and none was named.
@@ -46,6 +47,10 @@ class Settings:
     drain_seconds: float
     grace_seconds: float
     log_level: str
+    keep_completed_hours: float
+    keep_ended_hours: float
+    keep_events_hours: float
+    unknown_kind_hours: float
     children: Mapping[str, int]
 
     @classmethod
@@ -84,6 +89,10 @@ class Settings:
             drain_seconds=env.seconds("WEIRKEEPER_DRAIN_SECONDS", 0, 3600),
             grace_seconds=env.seconds("WEIRKEEPER_GRACE_SECONDS", 0, 60),
             log_level=env.choice("WEIRKEEPER_LOG_LEVEL", LOG_LEVELS),
+            keep_completed_hours=env.hours("WEIRKEEPER_KEEP_COMPLETED_HOURS", 0, KEPT_AT_MOST),
+            keep_ended_hours=env.hours("WEIRKEEPER_KEEP_ENDED_HOURS", 0, KEPT_AT_MOST),
+            keep_events_hours=env.hours("WEIRKEEPER_KEEP_EVENTS_HOURS", 0, KEPT_AT_MOST),
+            unknown_kind_hours=env.hours("WEIRKEEPER_UNKNOWN_KIND_HOURS", 1, KEPT_AT_MOST),
             children=_children(env.text("WEIRKEEPER_CHILDREN")),
         )
 

@@ -39,3 +39,23 @@ class Recorder(Protocol):
             InvalidArguments: data that cannot be stored.
         """
         ...
+
+
+class AsyncRecorder(Protocol):
+    """Recorder, for asyncio."""
+
+    def with_tx(self, conn: Any) -> Self:
+        """As Recorder.with_tx, with an asynchronous connection."""
+        ...
+
+    async def record(
+        self,
+        event_type: str,
+        *,
+        owner_id: str | None = None,
+        subject: str = "",
+        data: Mapping[str, Any] | None = None,
+        trace: str | None = None,
+    ) -> str:
+        """As Recorder.record."""
+        ...

@@ -16,6 +16,7 @@ from shared.errors import ConfigurationError
 NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
 _HANDLER = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 MAX_NAME = 63
+MAX_SEARCHABLE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Kind:
         timeout: seconds one attempt may run; None = the queue's.
         backoff: delays between tries.
         awaited: flush outcomes at once; None = the queue's.
+        max_per_key: jobs that run at once with one concurrency key, at least 1.
+        searchable: keys of the args by which jobs may be listed, at most 8.
     """
 
     name: str
@@ -39,6 +42,8 @@ class Kind:
     timeout: float | None = None
     backoff: Backoff = field(default=DEFAULT)
     awaited: bool | None = None
+    max_per_key: int = 1
+    searchable: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a declaration that cannot work."""
@@ -63,4 +68,18 @@ class Kind:
                 "more than 0 s and at most a day",
                 self.timeout,
                 "give it in seconds",
+            )
+        self._check_keys()
+
+    def _check_keys(self) -> None:
+        if self.max_per_key < 1:
+            raise ConfigurationError.of(
+                f"kind {self.name}: max_per_key", "1 or more", self.max_per_key, "raise it"
+            )
+        if not isinstance(self.searchable, tuple) or len(self.searchable) > MAX_SEARCHABLE:
+            raise ConfigurationError.of(
+                f"kind {self.name}: searchable",
+                f"a tuple of at most {MAX_SEARCHABLE} keys",
+                self.searchable,
+                "name the keys that people look for",
             )

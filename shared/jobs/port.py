@@ -1,81 +1,56 @@
 """PORT of the job engine: everything that upper layers see of it. Strings and JSON only.
 
 An application calls `Jobs` inside its own transaction; operations call `Inspector`; a caller that
-can wait calls `Waits`. The adapters are in shared.postgres.
+can wait calls `Waits`; `Runtime` is all of them. The adapters are in shared.postgres and
+shared.memory, and pass one contract suite (tests/conformance). The data is in options (what goes
+in) and inspect (what comes out).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
+from shared.jobs.inspect import (
+    Attempt,
+    Explanation,
+    Job,
+    JobFilter,
+    Overview,
+    PeriodicStatus,
+    Wait,
+)
+from shared.jobs.options import EnqueueOpts, Unique
+from shared.jobs.periodic import Periodic
 
-@dataclass(frozen=True, slots=True)
-class EnqueueOpts:
-    """What may be said of one job beside kind and args.
-
-    Attributes:
-        run_at: not before this moment (aware datetime); None = at once.
-        priority: 1 (first) to 4; None = 2.
-        awaited: somebody waits: flush its outcome at once; None = as the kind says.
-        owner_id: whose job it is, at most 200 characters.
-        max_attempts: None = the kind's.
-        timeout: seconds; None = the kind's.
-        trace: W3C traceparent, handed to the handler.
-    """
-
-    run_at: datetime | None = None
-    priority: int | None = None
-    awaited: bool | None = None
-    owner_id: str | None = None
-    max_attempts: int | None = None
-    timeout: float | None = None
-    trace: str | None = None
+DEFAULTS = EnqueueOpts()
+EVERY_JOB = JobFilter()
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One finished attempt, as the log keeps it. Times are ISO 8601 text in UTC."""
-
-    run: int
-    attempt: int
-    outcome: str
-    state: str
-    error: str | None
-    cause: str | None
-    evidence: Mapping[str, Any]
-    claimed_at: str | None
-    started_at: str | None
-    finished_at: str
+def untold(number: int) -> None:
+    """Nobody is told how far it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A job as it stands now. `id` is a decimal string of a 64-bit number."""
-
-    id: str
-    kind: str
-    queue: str
-    state: str
-    attempt: int
-    max_attempts: int
-    priority: int
-    created_at: str
-    scheduled_at: str | None = None
-    args: Mapping[str, Any] | None = None
-    result: Any = None
-    attempts: Sequence[Attempt] = field(default_factory=tuple)
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Answer of a wait. `finished` False = the bound passed first, or no slot was free."""
-
-    state: str
-    finished: bool
-    result: Any = None
+__all__ = [
+    "DEFAULTS",
+    "EVERY_JOB",
+    "AsyncJobs",
+    "AsyncWaits",
+    "Attempt",
+    "EnqueueOpts",
+    "Explanation",
+    "Inspector",
+    "Job",
+    "JobFilter",
+    "Jobs",
+    "Overview",
+    "Periodic",
+    "PeriodicStatus",
+    "Runtime",
+    "Unique",
+    "Wait",
+    "Waits",
+]
 
 
 class Jobs(Protocol):
@@ -85,31 +60,78 @@ class Jobs(Protocol):
         """Return a Jobs that writes through `conn`; this one is left as it is."""
         ...
 
-    def enqueue(self, kind: str, args: Mapping[str, Any], opts: EnqueueOpts = EnqueueOpts()) -> str:
+    def enqueue(self, kind: str, args: Mapping[str, Any], opts: EnqueueOpts = DEFAULTS) -> str:
         """Add a job; it exists iff the transaction commits.
 
         Returns:
-            The job's id.
+            The job's id; of the one that is there already, when it is to be unique.
 
         Raises:
             UnknownKind: no declaration names the kind.
-            InvalidArguments: args that cannot be stored.
+            InvalidArguments: args or options that cannot be stored.
+        """
+        ...
+
+    def enqueue_many(
+        self,
+        kind: str,
+        args_list: Sequence[Mapping[str, Any]],
+        opts: EnqueueOpts = DEFAULTS,
+    ) -> list[str]:
+        """Add many jobs of one kind with the same options, all or none; 10,000 are one call.
+
+        Returns:
+            Their ids, in the order of `args_list`.
+
+        Raises:
+            UnknownKind, InvalidArguments: as enqueue; nothing was added.
         """
         ...
 
 
+class AsyncJobs(Protocol):
+    """Jobs, for asyncio."""
+
+    def with_tx(self, conn: Any) -> Self:
+        """As Jobs.with_tx, with an asynchronous connection."""
+        ...
+
+    async def enqueue(
+        self, kind: str, args: Mapping[str, Any], opts: EnqueueOpts = DEFAULTS
+    ) -> str:
+        """As Jobs.enqueue."""
+        ...
+
+    async def enqueue_many(
+        self,
+        kind: str,
+        args_list: Sequence[Mapping[str, Any]],
+        opts: EnqueueOpts = DEFAULTS,
+    ) -> list[str]:
+        """As Jobs.enqueue_many."""
+        ...
+
+
 class Inspector(Protocol):
-    """Look at jobs."""
+    """Look at jobs, and step in by hand."""
+
+    def overview(self, kind: str | None = None) -> Sequence[Overview]:
+        """How every declared kind stands (or this one), by name."""
+        ...
 
     def list(
-        self,
-        *,
-        kind: str | None = None,
-        state: str | None = None,
-        limit: int = 50,
-        before: str | None = None,
+        self, wanted: JobFilter = EVERY_JOB, *, limit: int = 50, before: str | None = None
     ) -> list[Job]:
-        """Newest jobs first, without their args; `before` an id, for the next page."""
+        """Newest jobs first, without their args.
+
+        Args:
+            wanted: which.
+            limit: length of the page.
+            before: an id: only older jobs (the next page).
+
+        Raises:
+            InvalidArguments: a state that is none, args that the kind does not declare, no id.
+        """
         ...
 
     def get(self, job_id: str) -> Job:
@@ -117,6 +139,90 @@ class Inspector(Protocol):
 
         Raises:
             NotFound: no such job.
+        """
+        ...
+
+    def explain(self, job_id: str) -> Explanation:
+        """Why the job stands where it stands.
+
+        Raises:
+            NotFound: no such job.
+        """
+        ...
+
+    def retry(self, job_id: str) -> str:
+        """Run a discarded or cancelled job once more; a waiting one now, not at its time.
+
+        Returns:
+            The state that the job then has. A running job is left as it is.
+
+        Raises:
+            NotFound: no such job.
+            Conflict: it is completed, or another job holds its uniqueness (`job_id` names it).
+        """
+        ...
+
+    def cancel(self, job_id: str) -> str:
+        """End a waiting job; ask a running one to stop, at once.
+
+        Returns:
+            The state that the job then has: cancelled; running while it is being stopped; or the
+            final state that it had and keeps.
+
+        Raises:
+            NotFound: no such job.
+        """
+        ...
+
+    def retry_many(self, wanted: JobFilter, *, told: Callable[[int], None] = untold) -> int:
+        """Retry discarded and cancelled jobs, in batches; those in conflict are passed over.
+
+        Args:
+            wanted: which.
+            told: called after each batch with the number so far.
+
+        Returns:
+            How many.
+        """
+        ...
+
+    def cancel_many(self, wanted: JobFilter, *, told: Callable[[int], None] = untold) -> int:
+        """Cancel waiting and running jobs, in batches.
+
+        Args:
+            wanted: which.
+            told: called after each batch with the number so far.
+
+        Returns:
+            How many.
+        """
+        ...
+
+    def pause(self, *, queue: str | None = None, kind: str | None = None) -> None:
+        """Start no more jobs of a queue or of a kind; running ones go on. Exactly one is given.
+
+        Raises:
+            NotFound: no such queue or kind.
+            InvalidArguments: both given, or none.
+        """
+        ...
+
+    def resume(self, *, queue: str | None = None, kind: str | None = None) -> None:
+        """Start jobs again, as `pause` was called. What is not paused stays as it is."""
+        ...
+
+    def periodic(self) -> Sequence[PeriodicStatus]:
+        """How the periodic jobs go, by name."""
+        ...
+
+    def run_periodic(self, name: str) -> str:
+        """Enqueue an extra run now; the schedule stays as it is.
+
+        Returns:
+            The job's id.
+
+        Raises:
+            NotFound: no such periodic job.
         """
         ...
 
@@ -130,4 +236,34 @@ class Waits(Protocol):
 
     def await_fanout(self, event_id: str, subscription: str, max_seconds: float) -> str | None:
         """Wait until the event was fanned out; return that subscriber's job id, or None."""
+        ...
+
+
+class AsyncWaits(Protocol):
+    """Waits, for asyncio."""
+
+    async def wait(self, job_id: str, max_seconds: float) -> Wait:
+        """As Waits.wait."""
+        ...
+
+    async def await_fanout(
+        self, event_id: str, subscription: str, max_seconds: float
+    ) -> str | None:
+        """As Waits.await_fanout."""
+        ...
+
+
+class Runtime(Jobs, Inspector, Protocol):
+    """The engine in one hand: enqueue, look, step in, wait."""
+
+    def wait(self, job_id: str, max_seconds: float) -> Wait:
+        """As Waits.wait."""
+        ...
+
+    def start(self) -> None:
+        """Take up the application's declarations; idempotent."""
+        ...
+
+    def stop(self) -> None:
+        """Let go of connections and threads, and wait for them; idempotent, also before start."""
         ...

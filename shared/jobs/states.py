@@ -32,6 +32,8 @@ MOVES: frozenset[tuple[str, str]] = frozenset(
         (RETRYABLE, DISCARDED),
         (DISCARDED, RETRYABLE),  # retried by hand
         (CANCELLED, RETRYABLE),
+        (DISCARDED, PENDING),  # likewise, but no try had been spent
+        (CANCELLED, PENDING),
     }
 )
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+CANCEL = "cancel"  # what a notice says when the end of a running job is asked for
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -121,6 +123,10 @@ class Work(Protocol):
         """Put jobs in line whose time has come: (how many, seconds until the next or None)."""
         ...
 
+    def tick(self, kinds: Sequence[str]) -> float | None:
+        """Start what is due of these kinds' periodic jobs; seconds until the next tick, or None."""
+        ...
+
     def dead_owners(self) -> list[DeadOwner]:
         """Dead processes that hold jobs, of any queue."""
         ...
@@ -137,8 +143,12 @@ class Work(Protocol):
         """Readable when a notice has arrived."""
         ...
 
-    def drain(self) -> bool:
-        """Take the notices that arrived; return whether there were any."""
+    def to_cancel(self) -> list[int]:
+        """Ids of jobs that this process holds and whose end was asked for."""
+        ...
+
+    def drain(self) -> list[str]:
+        """Take the notices that arrived; return what each said: "" (there is more) or CANCEL."""
         ...
 
     def fall_asleep(self) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from shared.jobs.port import Inspector, Waits
+from shared.jobs.port import Inspector, Waits, untold
 from shared.site.notes import Notes
 from shared.site.search import Search
 
@@ -15,6 +16,7 @@ class Desk:
 
     Attributes:
         owner_id: who calls: what they may see and whose notes they write.
+        told: called with how many are done, by what takes long.
     """
 
     owner_id: str
@@ -22,3 +24,4 @@ class Desk:
     search: Search
     inspector: Inspector
     waits: Waits
+    told: Callable[[int], None] = untold

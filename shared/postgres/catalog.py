@@ -6,27 +6,30 @@ another generation declared, so that two versions run side by side).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from shared.app import App
 from shared.config.queues import Queue
+from shared.postgres import periodic
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
 
 
 def declare(conn: Connection, app: App, *, replace: bool = False) -> None:
-    """Write queues, kinds, event types and routes that are new or changed.
+    """Write queues, kinds, periodic jobs, event types and routes that are new or changed.
 
     Args:
         conn: in autocommit mode.
         app: the checked application.
-        replace: remove routes that this application does not declare.
+        replace: remove routes and periodic jobs that this application does not declare.
     """
     with translated(), conn.transaction():
         conn.execute(statement("catalog/lock"))
         _queues(conn, app.all_queues)
         _kinds(conn, app)
+        periodic.declare(conn, app.periodics, app.all_kinds, replace=replace)
         _event_types(conn, app)
         _routes(conn, app, replace=replace)
 
@@ -63,6 +66,7 @@ def _kinds(conn: Connection, app: App) -> None:
             "max_attempts": [k.max_attempts for k in rows],
             "timeouts_ms": [round((k.timeout or queues[k.queue].timeout) * 1000) for k in rows],
             "awaited": [queues[k.queue].awaited if k.awaited is None else k.awaited for k in rows],
+            "searchable": [json.dumps(k.searchable) for k in rows],
         },
     )
 

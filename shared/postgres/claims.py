@@ -18,6 +18,7 @@ from shared.jobs.work import Claim, Held
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.floors import Floors, Lane
+from shared.postgres.promotions import expire
 from shared.postgres.statements import statement
 
 PRIORITIES = (1, 2, 3, 4)
@@ -52,10 +53,11 @@ class Claims:
         if not kinds or limit < 1:
             return []
         lanes = self._lanes(kinds)
-        batch = self._take(lanes, limit)
-        if not batch and self._was_ahead:
-            batch = self._take(lanes, limit)
-        return batch
+        while True:
+            batch, expired = self._take(lanes, limit)
+            live = self._without(batch, expired)
+            if live or not (batch or self._was_ahead):
+                return live
 
     def give_back(self, claims: Sequence[Claim | Held]) -> int:
         """Return claims that were not started; how many were still ours."""
@@ -98,7 +100,20 @@ class Claims:
         order = [*kinds[first:], *kinds[:first]]
         return [(kind, priority) for priority in PRIORITIES for kind in order]
 
-    def _take(self, lanes: list[Lane], limit: int) -> list[Claim]:
+    def _without(self, batch: list[Claim], expired: Sequence[int]) -> list[Claim]:
+        """What of a batch is still to run: a job not tried before its time is discarded here."""
+        if not expired:
+            return batch
+        with translated():
+            row: Any = self._conn.execute(
+                statement("claims/discard_expired"),
+                {"job_ids": list(expired), "epoch": self._epoch, "token": batch[0].token},
+            ).fetchone()
+        expire(self._conn, self._queue)  # where there is one, there are more
+        gone = set(row[0])
+        return [claim for claim in batch if claim.job_id not in gone]
+
+    def _take(self, lanes: list[Lane], limit: int) -> tuple[list[Claim], Sequence[int]]:
         self._was_ahead = self._ahead
         if not self._ahead:
             self._begin_sweep(lanes)
@@ -120,7 +135,7 @@ class Claims:
         self._floors.observe(row[11], row[12], row[13], lowest)
         batch = self._read(row, token)
         self._ahead = len(batch) == limit
-        return batch
+        return batch, row[15] or ()
 
     def _begin_sweep(self, lanes: list[Lane]) -> None:
         now = self._clock.monotonic()

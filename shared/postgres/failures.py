@@ -13,9 +13,11 @@ from contextlib import contextmanager
 import psycopg
 
 from shared.errors import (
+    Conflict,
     DatabaseRefused,
     DatabaseUnavailable,
     InvalidArguments,
+    NotFound,
     UnknownEventType,
     UnknownKind,
     ValuesRefused,
@@ -28,6 +30,8 @@ _OURS: dict[str, type[WeirkeeperError]] = {
     "WK002": InvalidArguments,
     "WK003": UnknownEventType,
     "WK004": InvalidArguments,
+    "WK005": Conflict,
+    "WK006": NotFound,
 }
 # Classes that pass: connection, transaction rollback, resources, operator intervention; and
 # lock_not_available, read_only_sql_transaction (a standby after failover).

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from shared.postgres import controls
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
@@ -46,6 +47,7 @@ def areas(known_kinds: Sequence[str]) -> Mapping[str, Callable[[Connection], lis
         "processes": _processes,
         "server": _server,
         "drains": _drains,
+        "paused": _paused,
         "kinds": lambda conn: _strangers(conn, known_kinds),
     }
 
@@ -110,6 +112,10 @@ def _drains(conn: Connection) -> list[Reading]:
             if _WORD.fullmatch(phase) and isinstance(seconds, int | float)
         ]
     return found
+
+
+def _paused(conn: Connection) -> list[Reading]:
+    return [Reading("paused", (what, name), 1) for what, name, _ in controls.paused(conn)]
 
 
 def _strangers(conn: Connection, known: Sequence[str]) -> list[Reading]:

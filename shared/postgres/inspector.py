@@ -1,60 +1,70 @@
-"""ADAPTER of the port Inspector: what people and programs see of jobs.
+"""ADAPTER of the port Inspector: what people and programs see of jobs, and how they step in.
 
-Lists go by keyset (newest id first) over the table that a state stands for, and never read args;
-so a page costs the same whatever the history. Ids are decimal strings.
+Pages are found by inspector_pages, overviews and explanations by their own files, transitions are
+made by controls; here they meet the port. Ids are decimal strings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
-from shared.errors import InvalidArguments, NotFound
-from shared.jobs.port import Attempt, Job
+from shared.errors import Conflict, DatabaseUnavailable, InvalidArguments, NotFound
+from shared.jobs.inspect import Explanation, Job, JobFilter, Overview, PeriodicStatus
+from shared.jobs.port import EVERY_JOB, untold
 from shared.jobs.states import CANCELLED, COMPLETED, DISCARDED, PENDING, RETRYABLE, RUNNING
+from shared.postgres import controls
 from shared.postgres.connect import Connection
-from shared.postgres.failures import translated
+from shared.postgres.controls import Move, Moved
+from shared.postgres.inspector_explain import explanation
+from shared.postgres.inspector_overview import overviews
+from shared.postgres.inspector_pages import FAR, Pages
+from shared.postgres.inspector_rows import attempt_of, bounded, job_of, number_of
+from shared.postgres.periodic import periodic_status, run_periodic
 from shared.postgres.statements import statement
 
-_WAITING = (PENDING, RETRYABLE)
-_ENDED = (DISCARDED, CANCELLED)
+_TRIES = 5  # of one batch that met a deadlock
 
 
 class PostgresInspector:
-    """Looks at jobs through one connection in autocommit mode."""
+    """Looks at jobs and steps in, through one connection in autocommit mode; for one thread."""
 
     def __init__(self, conn: Connection) -> None:
         self._conn = conn
+        self._pages = Pages(conn)
+
+    def overview(self, kind: str | None = None) -> Sequence[Overview]:
+        """How declared kinds stand; see shared.jobs.port.Inspector.overview."""
+        with bounded(self._conn):
+            return overviews(self._conn, kind)
 
     def list(
-        self,
-        *,
-        kind: str | None = None,
-        state: str | None = None,
-        limit: int = 50,
-        before: str | None = None,
+        self, wanted: JobFilter = EVERY_JOB, *, limit: int = 50, before: str | None = None
     ) -> list[Job]:
-        """Newest jobs first; see shared.jobs.port.Inspector.list."""
-        params = {
-            "kind": kind,
-            "state": state,
-            "limit": limit,
-            "before": None if before is None else _before(before),
-            "tried": state == RETRYABLE,
-            "completed": state == COMPLETED,
-        }
-        with translated():
-            rows: Sequence[Any] = self._conn.execute(_candidates(state), params).fetchall()
-            found = self._described([row[0] for row in rows])
-        # A job that moved on between the two reads is no longer of the state asked for.
-        return [job for job in found if state in (None, job.state)]
+        """Newest jobs first; see shared.jobs.port.Inspector.list.
+
+        A page may be shorter than `limit`; one without jobs is the end.
+        """
+        below = None if before is None else _before(before)
+        found: list[Job] = []
+        looks = 0
+        for ids in self._pages.of(wanted, below, limit):
+            found += self._described(ids, wanted.state)
+            looks += 1
+            if len(found) >= limit or looks >= FAR:
+                break
+        if looks >= FAR and not found:
+            raise InvalidArguments(
+                "filter: expected one that fits a job not too far back; got none among the newest; "
+                "name a kind or a state beside it"
+            )
+        return found[:limit]
 
     def get(self, job_id: str) -> Job:
         """One job; see shared.jobs.port.Inspector.get."""
-        number = _number(job_id)
-        with translated():
+        number = number_of(job_id)
+        with bounded(self._conn):
             found = self._described([number])
             payload: Any = self._conn.execute(
                 statement("inspector/payload"), {"id": number}
@@ -63,66 +73,109 @@ class PostgresInspector:
                 statement("inspector/attempts"), {"id": number}
             ).fetchall()
         if not found or payload is None:
-            raise NotFound(f"job: expected the id of one that is kept; got {job_id!r}")
+            raise _unknown(job_id)
+        log = tuple(attempt_of(row) for row in rows)
         return replace(
-            found[0],
-            args=payload[0],
-            attempts=tuple(_attempt(row) for row in rows),
-            result=rows[-1][-1] if rows else None,
+            found[0], args=payload[0], attempts=log, result=rows[-1][-1] if rows else None
         )
 
-    def _described(self, ids: Sequence[int]) -> Sequence[Job]:
-        rows: Sequence[Any] = self._conn.execute(
-            statement("inspector/describe"), {"ids": list(ids)}
-        ).fetchall()
-        return [_job(row) for row in rows]
+    def explain(self, job_id: str) -> Explanation:
+        """Why a job stands where it stands; see shared.jobs.port.Inspector.explain."""
+        number = number_of(job_id)
+        with bounded(self._conn):
+            found = explanation(self._conn, number)
+        if found is None:
+            raise _unknown(job_id)
+        return found
+
+    def retry(self, job_id: str) -> str:
+        """Run a job once more; see shared.jobs.port.Inspector.retry."""
+        moved = self._one(controls.retry, job_id)
+        if moved.held_by is not None:
+            raise Conflict(
+                f"retry of job {job_id}: expected that no other job holds its uniqueness; got "
+                f"job {moved.held_by}; wait for that one, or cancel it first",
+                str(moved.held_by),
+            )
+        if moved.state == COMPLETED:
+            raise Conflict(
+                f"retry of job {job_id}: expected one that is discarded, cancelled or waits; got a "
+                "completed one; enqueue another"
+            )
+        return moved.state
+
+    def cancel(self, job_id: str) -> str:
+        """End a job; see shared.jobs.port.Inspector.cancel."""
+        return self._one(controls.cancel, job_id).state
+
+    def retry_many(self, wanted: JobFilter, *, told: Callable[[int], None] = untold) -> int:
+        """Retry discarded and cancelled jobs; see shared.jobs.port.Inspector.retry_many."""
+        return self._many(controls.retry, wanted, (DISCARDED, CANCELLED), told)
+
+    def cancel_many(self, wanted: JobFilter, *, told: Callable[[int], None] = untold) -> int:
+        """Cancel waiting and running jobs; see shared.jobs.port.Inspector.cancel_many."""
+        return self._many(controls.cancel, wanted, (PENDING, RETRYABLE, RUNNING), told)
+
+    def pause(self, *, queue: str | None = None, kind: str | None = None) -> None:
+        """Start no more jobs of a queue or kind; see shared.jobs.port.Inspector.pause."""
+        controls.pause(self._conn, queue, kind)
+
+    def resume(self, *, queue: str | None = None, kind: str | None = None) -> None:
+        """Start them again; see shared.jobs.port.Inspector.resume."""
+        controls.resume(self._conn, queue, kind)
+
+    def periodic(self) -> Sequence[PeriodicStatus]:
+        """How periodic jobs go; see shared.jobs.port.Inspector.periodic."""
+        return periodic_status(self._conn, self._described)
+
+    def run_periodic(self, name: str) -> str:
+        """Enqueue an extra run; see shared.jobs.port.Inspector.run_periodic."""
+        return run_periodic(self._conn, name)
+
+    def _one(self, move: Move, job_id: str) -> Moved:
+        moved = self._tried(move, [number_of(job_id)])
+        if not moved:
+            raise _unknown(job_id)
+        return moved[0]
+
+    def _many(
+        self, move: Move, wanted: JobFilter, states: Sequence[str], told: Callable[[int], None]
+    ) -> int:
+        """Move every job that fits when it is come to; what is enqueued meanwhile may be missed."""
+        total = 0
+        for state in states if wanted.state is None else {wanted.state}.intersection(states):
+            for ids in self._pages.of(replace(wanted, state=state), None, controls.BATCH):
+                total += sum(moved.changed for moved in self._tried(move, ids))
+                told(total)
+        return total
+
+    def _tried(self, move: Move, ids: Sequence[int]) -> Sequence[Moved]:
+        """A deadlock with somebody else's statement undoes one batch, which is tried again."""
+        for _ in range(_TRIES - 1):
+            try:
+                return move(self._conn, ids)
+            except DatabaseUnavailable as error:
+                if not error.sqlstate.startswith("40"):
+                    raise
+        return move(self._conn, ids)
+
+    def _described(self, ids: Sequence[int], state: str | None = None) -> Sequence[Job]:
+        """Jobs as they stand; one that moved on between two reads may be of another state."""
+        if not ids:
+            return []
+        with bounded(self._conn):
+            rows: Sequence[Any] = self._conn.execute(
+                statement("inspector/describe"), {"ids": list(ids)}
+            ).fetchall()
+        return [job for job in map(job_of, rows) if state in (None, job.state)]
 
 
-def _candidates(state: str | None) -> Any:
-    if state in _WAITING:
-        return statement("inspector/waiting")
-    if state == RUNNING:
-        return statement("inspector/running")
-    if state in _ENDED:
-        return statement("inspector/ended")
-    return statement("inspector/newest")
-
-
-def _job(row: Any) -> Job:
-    job_id, kind, queue, state, attempt, max_attempts, priority, created_at, run_at = row
-    return Job(
-        id=job_id,
-        kind=kind,
-        queue=queue,
-        state=state,
-        attempt=attempt,
-        max_attempts=max_attempts,
-        priority=priority,
-        created_at=_iso(created_at) or "",
-        scheduled_at=_iso(run_at),
-    )
-
-
-def _attempt(row: Any) -> Attempt:
-    run, attempt, outcome, state, error, cause, evidence, claimed, started, finished, _ = row
-    shown: Mapping[str, Any] = evidence
-    times = (_iso(claimed), _iso(started), _iso(finished) or "")
-    return Attempt(run, attempt, outcome, state, error, cause, shown, *times)
-
-
-def _iso(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.astimezone(UTC).isoformat(timespec="milliseconds")
-
-
-def _number(job_id: str) -> int:
-    """An id as the database has it; what cannot be one names no job."""
-    if not (len(job_id) <= 19 and job_id.isascii() and job_id.isdigit() and int(job_id) < 2**63):
-        raise NotFound(f"job: expected a decimal id; got {job_id[:40]!r}")
-    return int(job_id)
+def _unknown(job_id: str) -> NotFound:
+    return NotFound(f"job: expected the id of one that is kept; got {job_id!r}")
 
 
 def _before(job_id: str) -> int:
     try:
-        return _number(job_id)
+        return number_of(job_id)
     except NotFound as error:
         raise InvalidArguments(f"before: expected the id of a job; got {job_id[:40]!r}") from error

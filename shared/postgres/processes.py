@@ -32,12 +32,13 @@ class Registration:
     version: str
     connections: int
     children: int
+    kinds: tuple[str, ...] = ()
 
 
 def register(conn: Connection, who: ProcessIdentity, what: Registration) -> int:
     """Insert a process row; return its epoch."""
     with translated():
-        params = {**asdict(who), **asdict(what)}
+        params = {**asdict(who), **asdict(what), "kinds": list(what.kinds)}
         row = conn.execute(statement("processes/register"), params).fetchone()
     if row is None or not isinstance(row[0], int):
         raise RuntimeError("insert … returning gave no row")

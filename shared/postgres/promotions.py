@@ -1,11 +1,11 @@
-"""ADAPTER: moving scheduled jobs to `ready` when their time has come.
+"""ADAPTER: jobs whose time has come move to `ready`; those whose time is over are discarded.
 
 A timer of every queue process calls it, so nothing hangs on one of them.
 """
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any
 
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
@@ -15,13 +15,29 @@ BATCH = 1000
 
 
 def promote(conn: Connection, queue: str, limit: int = BATCH) -> tuple[int, float | None]:
-    """Promote at most `limit` due jobs of a queue.
+    """Promote at most `limit` due jobs of a queue; discard those that have expired.
 
     Returns:
-        (how many, seconds until the next is due or None when nothing is scheduled).
+        (how many were promoted, seconds until the next is due or expires, None when none will).
     """
     with translated():
-        row = conn.execute(
+        row: Any = conn.execute(
             statement("promotions/promote"), {"queue": queue, "limit": limit}
         ).fetchone()
-    return cast("tuple[int, float | None]", row)
+    promoted, due, overdue = row
+    if overdue and expire(conn, queue, limit) == limit:
+        due = 0.0
+    return promoted, due
+
+
+def expire(conn: Connection, queue: str, limit: int = BATCH) -> int:
+    """Discard at most `limit` jobs that wait, were never tried, and were to start by now.
+
+    Returns:
+        How many.
+    """
+    with translated():
+        row: Any = conn.execute(
+            statement("promotions/expire"), {"queue": queue, "limit": limit}
+        ).fetchone()
+    return int(row[0])

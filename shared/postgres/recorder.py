@@ -7,12 +7,11 @@ from typing import Any, Self
 
 import psycopg
 
-from shared.jsonvalue import check_text, encode_object
+from shared.events.checks import checked_data
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
 
-MAX_OWNER = 200  # characters, of the trace as well
-MAX_SUBJECT = 2048
+RECORD = statement("events/record")
 
 
 class PostgresRecorder:
@@ -35,23 +34,28 @@ class PostgresRecorder:
         trace: str | None = None,
     ) -> str:
         """Record an event; see shared.events.port.Recorder.record."""
-        check_text(event_type, "event type", MAX_SUBJECT)
-        check_text(owner_id, f"owner_id of event {event_type}", MAX_OWNER)
-        check_text(subject, f"subject of event {event_type}", MAX_SUBJECT)
-        check_text(trace, f"trace of event {event_type}", MAX_OWNER)
-        params = {
-            "type": event_type,
-            "owner_id": owner_id,
-            "subject": subject,
-            "data": _encoded(data, f"data of event {event_type}"),
-            "trace": trace,
-        }
+        params = parameters(event_type, owner_id, subject, data, trace)
         with translated(), self._conn.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
-            row = cursor.execute(statement("events/record"), params).fetchone()
+            row = cursor.execute(RECORD, params).fetchone()
             return str(row[0]) if row else ""
 
 
-def _encoded(data: Mapping[str, Any] | None, what: str) -> str:
-    """The text of the data; any mapping is as good as a dict."""
-    given = {} if data is None else data
-    return encode_object(dict(given) if isinstance(given, Mapping) else given, what)
+def parameters(
+    event_type: str,
+    owner_id: str | None,
+    subject: str,
+    data: Mapping[str, Any] | None,
+    trace: str | None,
+) -> dict[str, Any]:
+    """Check what Python can see, before it could abort the caller's transaction; of RECORD.
+
+    Raises:
+        InvalidArguments: data that cannot be stored.
+    """
+    return {
+        "type": event_type,
+        "owner_id": owner_id,
+        "subject": subject,
+        "data": checked_data(event_type, owner_id, subject, data, trace),
+        "trace": trace,
+    }

@@ -22,7 +22,7 @@ from shared.jobs.port import Wait
 from shared.notices.channels import FANOUT, FINAL, is_event_id, is_job_id
 from shared.notices.source import NoticeSource
 from shared.notices.waiters import Waiters
-from shared.postgres.answers import Answers
+from shared.postgres.answers import Answers, Fanout
 from shared.postgres.ear import PostgresEar
 
 POLL = 1.0  # seconds between looks when no notice comes
@@ -65,10 +65,7 @@ class PostgresWaits:
         key = _text("job id", job_id, int, "what enqueue returned")
 
         def look() -> Wait:
-            found = self._answers.jobs([key]) if is_job_id(key) else {}
-            if key not in found:
-                raise NotFound(f"job: expected the id of one that is kept; got {key[:40]!r}")
-            return found[key]
+            return job_answer(self._answers, key)
 
         return self._until(FINAL, key, look, lambda answer: answer.finished, max_seconds)
 
@@ -92,14 +89,11 @@ class PostgresWaits:
         """
         key = _text("event id", event_id, UUID, "what record returned").lower()
 
-        def look() -> tuple[bool, str | None]:
-            found = self._answers.fanouts([key]) if is_event_id(key) else {}
-            if key not in found:
-                raise NotFound(f"event: expected the id of one that is kept; got {key[:40]!r}")
-            jobs = found[key]
-            return (False, None) if jobs is None else (True, jobs.get(subscription))
+        def look() -> Fanout:
+            return fanout_answer(self._answers, key)
 
-        return self._until(FANOUT, key, look, lambda answer: answer[0], max_seconds)[1]
+        jobs = self._until(FANOUT, key, look, lambda jobs: jobs is not None, max_seconds)
+        return None if jobs is None else jobs.get(subscription)
 
     def close(self) -> None:
         """End both connections."""
@@ -128,7 +122,7 @@ class PostgresWaits:
     ) -> T:
         deadline = SYSTEM.monotonic() + max_seconds
         woken = threading.Event()
-        last = _Last[T]()
+        last = Last[T]()
         with ExitStack() as stack:
             try:
                 stack.enter_context(self._waiters.register(channel, key, woken.set))
@@ -161,7 +155,31 @@ def _text(what: str, given: object, other: type, hint: str) -> str:
     )
 
 
-class _Last(Generic[T]):
+def job_answer(answers: Answers, job_id: str) -> Wait:
+    """How a job stands.
+
+    Raises:
+        NotFound: no such job.
+    """
+    found = answers.jobs([job_id]) if is_job_id(job_id) else {}
+    if job_id not in found:
+        raise NotFound(f"job: expected the id of one that is kept; got {job_id[:40]!r}")
+    return found[job_id]
+
+
+def fanout_answer(answers: Answers, event_id: str) -> Fanout:
+    """Where an event went; its id in lower case.
+
+    Raises:
+        NotFound: no such event.
+    """
+    found = answers.fanouts([event_id]) if is_event_id(event_id) else {}
+    if event_id not in found:
+        raise NotFound(f"event: expected the id of one that is kept; got {event_id[:40]!r}")
+    return found[event_id]
+
+
+class Last(Generic[T]):
     """What was read last: an outage in the middle of a wait does not end the wait."""
 
     def __init__(self) -> None:

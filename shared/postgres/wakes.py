@@ -81,14 +81,14 @@ class Wakes:
         """Readable when a notice, or the end of the session, has arrived."""
         return self.connection.fileno()
 
-    def drain(self) -> bool:
-        """Take the notices that arrived; return whether there were any.
+    def drain(self) -> list[str]:
+        """Take the notices that arrived; return what each said ("" = only a wake).
 
         Raises:
             DatabaseUnavailable: the session ended; `open` again.
         """
         with translated():
-            return bool(list(self.connection.notifies(timeout=0)))
+            return [notice.payload for notice in self.connection.notifies(timeout=0)]
 
     def fall_asleep(self) -> bool:
         """Try to sleep. Call when a look found nothing; then look once more before waiting.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from shared.errors import DatabaseUnavailable
 from shared.jobs.work import Claim, DeadOwner, Finish, Held
-from shared.postgres import completions, promotions, rescues
+from shared.postgres import completions, controls, periodic, promotions, rescues
 from shared.postgres.claims import Claims
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
@@ -91,6 +91,10 @@ class PostgresWork:
         moved, due = promotions.promote(self._conn, self._owner.queue)
         return moved, 0.0 if moved >= promotions.BATCH else due
 
+    def tick(self, kinds: Sequence[str]) -> float | None:
+        """Start what is due of these kinds' periodic jobs; seconds until the next tick, or None."""
+        return periodic.tick(self._conn, kinds)
+
     def dead_owners(self) -> list[DeadOwner]:
         """Dead processes that hold jobs, of any queue."""
         dead = rescues.dead_owners(self._conn, self._owner.epoch)
@@ -113,8 +117,12 @@ class PostgresWork:
         """Readable when a notice has arrived."""
         return self._wakes.fileno()
 
-    def drain(self) -> bool:
-        """Take the notices that arrived; return whether there were any."""
+    def to_cancel(self) -> list[int]:
+        """Ids of jobs that this process holds and whose end was asked for."""
+        return controls.to_cancel(self._conn, self._owner.epoch)
+
+    def drain(self) -> list[str]:
+        """Take the notices that arrived; return what each said."""
         return self._wakes.drain()
 
     def fall_asleep(self) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 
 import psycopg
 import pytest
 
 from shared.errors import InvalidArguments, NotFound
+from shared.jobs.port import JobFilter
 from shared.jobs.states import STATES
 from shared.postgres.connect import Use, connect
 from shared.postgres.inspector import PostgresInspector
@@ -71,11 +73,11 @@ def test_lists_by_state_and_kind_newest_first(inspector, one_of_each):
     every = inspector.list()
     assert [int(job.id) for job in every] == sorted(chain(*one_of_each.values()), reverse=True)
     for state in STATES:
-        found = inspector.list(state=state)
+        found = inspector.list(JobFilter(state=state))
         assert [int(job.id) for job in found] == one_of_each[state], state
         assert {job.state for job in found} == {state}
-        assert inspector.list(state=state, kind="no.such") == []
-    assert len(inspector.list(kind="corpus.index")) == 7
+        assert inspector.list(JobFilter(state=state, kind="no.such")) == []
+    assert len(inspector.list(JobFilter(kind="corpus.index"))) == 7
     assert all(job.args is None and isinstance(job.id, str) for job in every)
 
 
@@ -122,8 +124,9 @@ def test_no_such_job(inspector, job_id):
 
 
 @pytest.mark.parametrize("name", ["newest", "waiting", "running", "ended", "describe"])
-def test_a_list_never_reads_args(name):
+def test_a_list_reads_args_only_to_compare_them(name):
     text = statement(f"inspector/{name}")
     code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
-    assert "args" not in code
-    assert "*" not in code
+    compared = re.sub(r"%\(args\)s::text is null|\w\.args @> %\(args\)s::jsonb", "", code)
+    assert "args" not in compared
+    assert "*" not in code.replace("select * from (\n    (select y.job_id", "")

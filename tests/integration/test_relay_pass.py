@@ -109,6 +109,16 @@ def test_a_late_commit_of_an_earlier_seq_is_fanned_out_at_once(desk):
     assert desk.fanout(str(row[0])) == {}
 
 
+def test_a_lone_writer_that_commits_late_is_never_passed_by_the_floor(desk):
+    with psycopg.connect(desk.url) as late:
+        row = late.execute("select weirkeeper.record_event('quiet')").fetchone()
+        for _ in range(10):
+            assert desk.relay.turn().rows == 0
+        late.commit()
+    assert desk.relay.turn().rows == 1
+    assert desk.fanout(str(row[0])) == {}
+
+
 def test_a_late_commit_does_not_wait_for_the_end_of_a_load(desk):
     with psycopg.connect(desk.url) as late:
         row = late.execute("select weirkeeper.record_event('quiet')").fetchone()

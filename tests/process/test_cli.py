@@ -32,6 +32,9 @@ NAMES = [
     "version",
     "status",
     "jobs",
+    "verify",
+    "pause",
+    "resume",
     "corpus",
     "demo",
 ]

@@ -127,6 +127,7 @@ table weirkeeper.attempt  -- One row per finished attempt: the log. Its newest r
   constraint attempt_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'retryable'::text, 'completed'::text, 'discarded'::text, 'cancelled'::text])))
   constraint attempt_pkey PRIMARY KEY (job_id, run)
   CREATE INDEX attempt_ended ON weirkeeper.attempt USING btree (state, finished_at) WHERE (state = ANY (ARRAY['discarded'::text, 'cancelled'::text]))
+  CREATE INDEX attempt_ended_job ON weirkeeper.attempt USING btree (state, job_id) WHERE (state = ANY (ARRAY['discarded'::text, 'cancelled'::text]))
   CREATE INDEX attempt_finished ON weirkeeper.attempt USING brin (finished_at)
 
 table weirkeeper.drain  -- How each stop went: seconds per phase, jobs by what became of them. No events: the log.
@@ -169,6 +170,7 @@ table weirkeeper.event_fanout  -- Event → job id by subscription, {} when nobo
   jobs jsonb not null
   fanned_out_at timestamp with time zone not null default clock_timestamp()
   constraint event_fanout_pkey PRIMARY KEY (event_id)
+  CREATE INDEX event_fanout_oldest ON weirkeeper.event_fanout USING btree (fanned_out_at, event_id)
 
 table weirkeeper.event_pending  -- Events not fanned out yet. No events: the outbox's own bookkeeping.
   seq bigint not null default nextval('weirkeeper.event_pending_seq'::regclass)
@@ -185,6 +187,12 @@ table weirkeeper.event_type  -- Event types that may be recorded. No events: dec
   constraint event_type_name_check CHECK (((name ~ '^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$'::text) AND (length(name) <= 63)))
   constraint event_type_pkey PRIMARY KEY (name)
 
+table weirkeeper.expiry  -- Jobs to discard if they have not started by then. No events: a limit, not a fact.
+  queue text not null
+  expires_at timestamp with time zone not null
+  job_id bigint not null
+  constraint expiry_pkey PRIMARY KEY (queue, expires_at, job_id)
+
 table weirkeeper.job  -- Payload and limits of a job; immutable, pruned. No events: jobs are not events.
   id bigint not null identity always
   kind text not null
@@ -199,6 +207,10 @@ table weirkeeper.job  -- Payload and limits of a job; immutable, pruned. No even
   run_at timestamp with time zone
   trace text
   created_at timestamp with time zone not null default now()
+  tags text[]
+  expires_at timestamp with time zone
+  unique_key bytea
+  unique_states text[]
   constraint job_args_check CHECK ((jsonb_typeof(args) = 'object'::text))
   constraint job_max_attempts_check CHECK ((max_attempts >= 1))
   constraint job_owner_id_check CHECK ((length(owner_id) <= 200))
@@ -224,6 +236,7 @@ table weirkeeper.kind  -- Kinds of job with their limits. No events: declaration
   timeout_ms integer not null
   awaited boolean not null
   declared_at timestamp with time zone not null default now()
+  searchable text[] not null default '{}'::text[]
   constraint kind_max_attempts_check CHECK ((max_attempts >= 1))
   constraint kind_name_check CHECK (((name ~ '^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$'::text) AND (length(name) <= 63)))
   constraint kind_timeout_ms_check CHECK ((timeout_ms > 0))
@@ -253,24 +266,41 @@ table weirkeeper.parked  -- Jobs that wait for their concurrency key; off the cl
   constraint parked_pkey PRIMARY KEY (job_id)
   CREATE INDEX parked_oldest ON weirkeeper.parked USING btree (key, parked_at, job_id)
 
+table weirkeeper.paused  -- Queues and kinds whose lanes every claim skips; no job moves. No events: a setting.
+  what text not null
+  name text not null
+  paused_at timestamp with time zone not null default clock_timestamp()
+  constraint paused_what_check CHECK ((what = ANY (ARRAY['queue'::text, 'kind'::text])))
+  constraint paused_pkey PRIMARY KEY (what, name)
+
 table weirkeeper.periodic  -- Periodic jobs and their next tick. No events: a schedule.
   name text not null
   every interval
   cron text
   timezone text
-  next_at timestamp with time zone
+  next_at timestamp with time zone  -- The tick that comes next; null until a process has worked out the first one of a cron.
   last_started_at timestamp with time zone
-  last_result text
-  last_error text
+  kind text not null
+  args jsonb not null default '{}'::jsonb
+  missed text not null default 'once'::text
+  timeout_ms integer not null
+  declared_at timestamp with time zone not null default now()
+  constraint periodic_args_check CHECK ((jsonb_typeof(args) = 'object'::text))
   constraint periodic_check CHECK (((every IS NULL) <> (cron IS NULL)))
+  constraint periodic_check1 CHECK (((cron IS NULL) = (timezone IS NULL)))
   constraint periodic_every_check CHECK ((every > '00:00:00'::interval))
+  constraint periodic_missed_check CHECK ((missed = ANY (ARRAY['once'::text, 'skip'::text])))
   constraint periodic_name_check CHECK ((length(name) <= 63))
+  constraint periodic_timeout_ms_check CHECK ((timeout_ms > 0))
+  constraint periodic_kind_fkey FOREIGN KEY (kind) REFERENCES weirkeeper.kind(name)
   constraint periodic_pkey PRIMARY KEY (name)
 
-table weirkeeper.periodic_tick  -- Ticks that were started: unique, so each starts once. No events: a schedule.
+table weirkeeper.periodic_tick  -- Ticks that were started, unique, so that each starts once; extra runs too. No events: a schedule.
   name text not null
   tick_at timestamp with time zone not null
   job_id bigint not null
+  started_at timestamp with time zone not null default clock_timestamp()
+  extra boolean not null default false
   constraint periodic_tick_name_fkey FOREIGN KEY (name) REFERENCES weirkeeper.periodic(name)
   constraint periodic_tick_pkey PRIMARY KEY (name, tick_at)
 
@@ -292,6 +322,7 @@ table weirkeeper.process with (fillfactor=50)  -- One row per life of one proces
   children integer not null default 0
   started_at timestamp with time zone not null default clock_timestamp()
   beat_at timestamp with time zone not null default clock_timestamp()
+  kinds text[] not null default '{}'::text[]  -- Kinds that a queue process knows.
   constraint process_phase_check CHECK ((phase = ANY (ARRAY['starting'::text, 'ready'::text, 'draining'::text, 'stopped'::text])))
   constraint process_role_check CHECK ((role = ANY (ARRAY['queue'::text, 'relay'::text, 'listener'::text, 'metrics'::text])))
   constraint process_pkey PRIMARY KEY (epoch)
@@ -360,6 +391,13 @@ table weirkeeper.scheduled  -- Jobs that wait for their time; promoted in batche
   constraint scheduled_why_check CHECK ((why = ANY (ARRAY['delay'::text, 'retry'::text, 'snooze'::text])))
   constraint scheduled_pkey PRIMARY KEY (job_id)
   CREATE INDEX scheduled_due ON weirkeeper.scheduled USING btree (queue, run_at)
+  CREATE INDEX scheduled_kind ON weirkeeper.scheduled USING btree (kind, job_id)
+
+table weirkeeper.unique_key  -- Which job holds a uniqueness; released by discard, cancel and prune. No events: a limit, not a fact.
+  hash bytea not null
+  job_id bigint not null
+  constraint unique_key_pkey PRIMARY KEY (hash)
+  constraint unique_key_job_id_key UNIQUE (job_id)
 
 sequence weirkeeper.event_pending_seq bigint start=1 increment=1 cache=1 cycle=False
 
@@ -373,33 +411,145 @@ sequence weirkeeper.queue_no_seq integer start=1 increment=1 cache=1 cycle=False
 
 sequence weirkeeper.ready_seq bigint start=1 increment=1 cache=1 cycle=False
 
+function weirkeeper.cancel_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean)
+  plpgsql volatile
+  sha256 2403d754fcb62d33a0ea7e63d7d74688163a4231bcf235a64a93ddcc0a7f9d9c  -- Cancels jobs: waiting ones at once, running ones by asking their owner. Final ones stay.
+
+function weirkeeper.cancel_running(ids bigint[]) returns bigint[]
+  plpgsql volatile
+  sha256 d519d13622b52fe45e964b4df7a2352a44ce72a4565eb918c5d6b67a2c1e0e31  -- Asks for the end of those of these jobs that run; their ids.
+
+function weirkeeper.cancel_waiting(ids bigint[]) returns bigint[]
+  plpgsql volatile
+  sha256 a0b84aa49613876d2017ed4345eba5feff7fc6b304c3f866c4273aef4ba4868a  -- Cancels those of these jobs that wait; their ids.
+
 function weirkeeper.check_event(type text, data jsonb) returns void
   plpgsql stable
   sha256 bf9929637732a25c8988a7694de59fa6aedd6d2cac8e568ca6a4690752207e87  -- Raises WK003 or WK002 unless the event may be recorded.
+
+function weirkeeper.check_lane(queue text, kind text) returns void
+  plpgsql stable
+  sha256 a106a156783a79c79d29b59a1e5114757c7b4d24ddb320f697846ee1c14341d8  -- Raises WK004 or WK006 unless exactly one of a declared queue or kind is named.
 
 function weirkeeper.check_object(what text, value jsonb) returns void
   plpgsql immutable
   sha256 ee337fb417430e9cf5bee62cc539d8f3150dfd13730da923d5bae821b718055f  -- Raises WK002 unless the value is a JSON object within the limits of size and depth.
 
-function weirkeeper.enqueue(kind text, args jsonb DEFAULT '{}'::jsonb, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text) returns bigint
+function weirkeeper.check_options(priority integer, run_at timestamp with time zone, max_attempts integer, timeout_ms integer, tags text[], expires_at timestamp with time zone) returns void
+  plpgsql stable
+  sha256 7eead854b712bdaa13d452bcd985a6b872e75b7a16c82144ae682999c7d12209  -- Raises WK004 for options that no job can have.
+
+function weirkeeper.check_unique(by_args boolean, keys text[], period interval, states text[]) returns text[]
+  plpgsql immutable
+  sha256 260e1dd2a26ccdb593a8b7f27c3dacf73c01cc61166b1770e0676985c0ebc57c  -- Raises WK004 for options of uniqueness that make no sense; returns the final states that keep it.
+
+function weirkeeper.ended_state(id bigint) returns text
+  sql stable
+  sha256 d7f35c3f9c5fc494fefba2aa7c948b11a4739c9296c2a35262ddba803610b47c  -- Final state of a job; null = it has none, or no job.
+
+function weirkeeper.enqueue(kind text, args jsonb DEFAULT '{}'::jsonb, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true) returns bigint
   plpgsql volatile
-  sha256 d47b375ccce5af9d109ac5cc59b4d2890bf852ba18f0c32243a02c4bde53d394  -- Adds a job in the caller's transaction; returns its id. WK001, WK002, WK004.
+  sha256 defbc331f2a2fd61c3e34113a90d154fc294bff8dd4baff05c2a41bfd8106e94  -- Adds a job in the caller's transaction; returns its id, or that of the same unique one. WK001, WK002, WK004, WK005.
+
+function weirkeeper.enqueue_many(kind text, args jsonb[], run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true) returns bigint[]
+  plpgsql volatile
+  sha256 edaa1faedb5330329bead6b443a3be68c8184de5de6f5415cccf23ff025f28b8  -- Adds many jobs with the same options, all or none; returns their ids, in order. WK001, WK002, WK004, WK005.
+
+function weirkeeper.enqueue_staged(kind text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true) returns bigint[]
+  plpgsql volatile
+  sha256 c6a3d12a97be37ebea6556053fc0c960c227ab0c8d4e2f144f65d53bd7aff5f4  -- Adds a job for each staged row, in order of n; returns their ids. WK001, WK002, WK004, WK005.
 
 function weirkeeper.event_complete() returns trigger
   plpgsql volatile
   sha256 d3b0d3e76da25696687683933a48ed3dec201fefa36524f3ca8183cadcd3f064  -- Trigger: checks a plain insert and makes it pending.
 
+function weirkeeper.fire_periodic(periodic_name text, tick timestamp with time zone, following timestamp with time zone, skip boolean) returns bigint
+  plpgsql volatile
+  sha256 859dd78b308c5e22c0aa71db9bb0e5a651a63892e059d1cebe5d64344a3d0d0d  -- Starts the tick that is due, exactly once; returns its job, or null.
+
+function weirkeeper.good_tags(tags text[]) returns boolean
+  sql immutable strict
+  sha256 620f473a0f44239ebc92c3c148c90be8777be842cd948a0318ccbe1a63c7b31c  -- At most 16 tags of 1 to 64 characters.
+
+function weirkeeper.hold_unique(ids bigint[]) returns TABLE(job_id bigint, held_by bigint)
+  plpgsql volatile
+  sha256 67be70f92bb97b7ca9c5f4c38b0700a80d4af7fac27990f4c4fbaa25b4e77c89  -- Takes the keys of jobs that are to run again; returns those that may not, and whose key it is.
+
 function weirkeeper.job_complete() returns trigger
   plpgsql volatile
-  sha256 88715d022891c6d4f692f654b3aa3a01607305941dd837eff5d76c0df916c46f  -- Trigger: fills in and places a job.
+  sha256 6e50e9855cabf2d27e10a4795cc1f0f1bd6fe4e0915c82e008868187bd2b4b72  -- Trigger: fills in and places a job.
+
+function weirkeeper.number_staged(kind text) returns bigint[]
+  plpgsql volatile
+  sha256 096d268db093c8eed396c13f0f81a98ec7f7a94773352ed76805ebba507914cc  -- Checks staged rows; returns an id for each. WK002.
+
+function weirkeeper.open_staging() returns void
+  plpgsql volatile
+  sha256 0bd7e8d489387278fb98a1c5b9ca555b234e8d49952aeac94cdc2d5625c401e0  -- Makes pg_temp.weirkeeper_staging (n from 1, args) for COPY, or empties it.
+
+function weirkeeper.pause(queue text DEFAULT NULL::text, kind text DEFAULT NULL::text) returns boolean
+  plpgsql volatile
+  sha256 749ed5e4a8725e5bd823f47b7fa69b7bfd8b754495c71db13f21c4f22a3cd7fd  -- Starts no more jobs of a queue or kind; true = it was not paused. WK004, WK006.
+
+function weirkeeper.place_jobs(ids bigint[], declared weirkeeper.kind, priority integer, run_at timestamp with time zone, expires_at timestamp with time zone) returns void
+  plpgsql volatile
+  sha256 7df9a1e4dbaa70a80dc4c871cf5025df490995a65c31fd48ae24fe6463d83380  -- Puts new jobs of one kind where they wait, in order.
+
+function weirkeeper.prunable(ids bigint[], completed_before timestamp with time zone, ended_before timestamp with time zone) returns bigint[]
+  sql stable
+  sha256 4c04b06e12f02494955eb2677e63e91880fe2f9970c4b8f26aec2bd8c666de48  -- Internal: of these jobs, those that retention may remove.
+
+function weirkeeper.prune_events(after_at timestamp with time zone, after_id uuid, size integer, before timestamp with time zone, OUT upto_at timestamp with time zone, OUT upto_id uuid, OUT pruned integer, OUT more boolean) returns record
+  plpgsql volatile
+  sha256 4f251083b6e2e1af0b2eadd12c4341a22566cdfafb205e50444aeb145fe5ee33  -- Removes events of one page with their fan-out. more: go on behind (upto_at, upto_id).
+
+function weirkeeper.prune_jobs(after bigint, size integer, completed_before timestamp with time zone, ended_before timestamp with time zone, OUT upto bigint, OUT pruned integer, OUT more boolean) returns record
+  plpgsql volatile
+  sha256 fd9bf9e1589b67a6d6dad543c1f5cc43ecb1ff9e6b763c277118a8bebb9f7e05  -- Removes ended jobs of one page with their log and uniqueness. more: go on behind upto.
 
 function weirkeeper.record_event(type text, owner_id text DEFAULT NULL::text, subject text DEFAULT ''::text, data jsonb DEFAULT '{}'::jsonb, trace text DEFAULT NULL::text) returns uuid
   plpgsql volatile
   sha256 fa0412ac4513cc7c85757cc7daa8d9ee0b08bc59e8b0a50579b0541e4b0e6b80  -- Records an event in the caller's transaction; returns its id. WK002, WK003.
 
+function weirkeeper.release_unique(ids bigint[], state text DEFAULT NULL::text) returns bigint
+  sql volatile set enable_seqscan=off
+  sha256 b2968d3700734f9c4bbe762e0d532691b354f4fbdc65ff1e771a1bd96c214b3f  -- Releases the keys of jobs that became discarded or cancelled (unless they keep them), or go (null).
+
+function weirkeeper.resume(queue text DEFAULT NULL::text, kind text DEFAULT NULL::text) returns boolean
+  plpgsql volatile
+  sha256 0d05a0a6d490ff010770810a85fc28a4fd9d19d5d6e12d181635638d89d8092b  -- Starts jobs of a queue or kind again, at once; true = it was paused. WK004, WK006.
+
+function weirkeeper.retry_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean, held_by bigint)
+  plpgsql volatile
+  sha256 1886dceee695d1f39cc863b90c34c062e82b93d70553998d97fcc88b1935be4e  -- Runs jobs once more: scheduled, discarded and cancelled ones. Others stay.
+
+function weirkeeper.run_periodic(periodic_name text) returns bigint
+  plpgsql volatile
+  sha256 942031fdc36bd0beeff3bf4e336afa57352a89c0e37dbcfe82d981018832c761  -- Enqueues an extra run of a periodic, beside its schedule; returns the job, null = no such name.
+
+function weirkeeper.start_periodic(started weirkeeper.periodic, tick timestamp with time zone, extra boolean) returns bigint
+  plpgsql volatile
+  sha256 9fd9eb545827907292012ab236456280b3d4244d2f128ac32edb5eb8750d706f  -- Internal: one job for one tick; not retried, ended after the periodic's timeout.
+
+function weirkeeper.take_over(hashes bytea[], ids bigint[]) returns boolean
+  plpgsql volatile
+  sha256 e03997b2f80adc826685d596aaad30bee18c12d5dc8ab0131cc220c43c105514  -- Gives the keys of completed jobs that do not keep them to new ones; whether there were any.
+
+function weirkeeper.take_unique(hashes bytea[], ids bigint[]) returns bigint[]
+  plpgsql volatile set enable_seqscan=off
+  sha256 75d0214b08ca87fd312e33c2313bb6bc73751057cbd15317f9bf05e56a1e02a5  -- Takes the keys of unique jobs; returns who holds each. May wait; 40001, 40P01.
+
+function weirkeeper.take_unique_at_once(hashes bytea[], ids bigint[]) returns bigint[]
+  plpgsql volatile set lock_timeout=1ms
+  sha256 294472e86d65a574676ec6f3be83eed7d39fa9cfc665b496b8d73293c6635208  -- As take_unique, but raises WK005 where that would wait.
+
 function weirkeeper.tell_final(ids bigint[]) returns integer
   plpgsql volatile
   sha256 2c5bc2784a9eb3ab4b78b478e408dae31b63c9d09c52af13ad0956477aafb12d  -- Tells waiters that these jobs are final.
+
+function weirkeeper.unique_hash(kind text, args jsonb, keys text[] DEFAULT NULL::text[], period interval DEFAULT NULL::interval) returns bytea
+  sql volatile
+  sha256 a38571a75c12083ca150b4aa8b727e4cd2c5c341045269bad76ce2667e3201b5  -- Key of a unique job: of its kind and args, or of some of their keys, within a period.
 
 function weirkeeper.wake(lock_no integer, channel text) returns void
   plpgsql volatile

@@ -11,7 +11,7 @@ import pytest
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sql_contract.md").read_text("utf-8")
 EXPECTATION = re.compile(r"-- (gives|refused): (.*)")
-PUBLIC = ("record_event", "enqueue")
+PUBLIC = ("record_event", "enqueue", "enqueue_many")
 
 
 def examples() -> Iterator[tuple[str, str, str]]:

@@ -58,8 +58,10 @@ class ScriptedWork:
         self.rows: list[Held] = []
         self.given: list[int] = []
         self.dead: list[DeadOwner] = []
+        self.asked: list[int] = []
         self.waiting: float | None = None
         self.due: tuple[int, float | None] = (0, None)
+        self.next_tick: float | None = None
 
     def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
         self.said.append(f"claim {limit}")
@@ -84,6 +86,10 @@ class ScriptedWork:
     def promote(self) -> tuple[int, float | None]:
         return self.due
 
+    def tick(self, kinds: Sequence[str]) -> float | None:
+        self.said.append(f"tick {' '.join(kinds)}")
+        return self.next_tick
+
     def dead_owners(self) -> list[DeadOwner]:
         return self.dead
 
@@ -97,8 +103,11 @@ class ScriptedWork:
     def fileno(self) -> int:
         return -1
 
-    def drain(self) -> bool:
-        return False
+    def to_cancel(self) -> list[int]:
+        return self.asked
+
+    def drain(self) -> list[str]:
+        return []
 
     def fall_asleep(self) -> bool:
         self.said.append("fall asleep")

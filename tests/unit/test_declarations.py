@@ -12,9 +12,11 @@ from shared.errors import ConfigurationError
 from shared.events.subscriptions import Subscription
 from shared.events.type import EventType
 from shared.jobs.kinds import Kind
+from shared.jobs.periodic import Periodic
 
 CHANGED = EventType("shop.order.paid", "An order was paid.", "order id")
 MAIL = Kind("shop.mail", queue="notify", handler="shop.jobs:mail")
+DAILY = Periodic("daily", "shop.mail", every=86_400)
 SUB = Subscription("shop.ship", ("shop.order.*",), queue="notify", handler="shop.jobs:ship")
 
 
@@ -46,6 +48,25 @@ SUB = Subscription("shop.ship", ("shop.order.*",), queue="notify", handler="shop
             lambda: App(kinds=(Kind("shop.mail", "nowhere", "a:b"),)).check(),
             "kind shop.mail: queue: expected one of index, notify, webhook",
         ),
+        (lambda: Periodic("P", "shop.mail", every=9), "periodic name: expected dotted"),
+        (lambda: Periodic("p", "shop.mail"), "periodic p: expected one of every and cron"),
+        (
+            lambda: Periodic("p", "shop.mail", every=0.5),
+            "periodic p: every: expected 1 s to a year",
+        ),
+        (lambda: Periodic("p", "shop.mail", every=float("nan")), "periodic p: every"),
+        (lambda: Periodic("p", "shop.mail", cron="61 * * * *"), "periodic p: cron: expected five"),
+        (
+            lambda: Periodic("p", "k", cron="0 0 * * *", timezone="Mars/X"),
+            "No time zone found with key Mars/X",
+        ),
+        (lambda: Periodic("p", "k", every=9, missed="all"), 'expected "once" or "skip"'),  # type: ignore[arg-type]
+        (lambda: Periodic("p", "k", {"a": float("nan")}, every=9), "periodic p: args"),
+        (
+            lambda: App(kinds=(MAIL,), periodics=(DAILY, DAILY)).check(),
+            "periodic daily: expected one",
+        ),
+        (lambda: App(periodics=(DAILY,)).check(), "periodic daily: kind: expected a declared kind"),
         (lambda: App(subscriptions=(SUB,)).check(), "expected globs that match a declared event"),
     ],
 )
@@ -92,7 +113,15 @@ def test_an_application_is_loaded_by_name(modules):
         "alone = App(include_site=False)\n"
     )
     assert {"shop.mail", "corpus.index"} <= set(load_app("planted_shop:app").all_kinds)
-    assert load_app("planted_shop:alone").all_kinds == {}
+    alone = load_app("planted_shop:alone")
+    assert {name.partition(".")[0] for name in alone.all_kinds} == {"weirkeeper"}
+
+
+def test_the_engine_keeps_every_application_in_order():
+    names = {"prune_jobs", "prune_events", "prune_records", "discard_unknown", "verify"}
+    app = load_app(None)
+    assert {f"weirkeeper.{name}" for name in names} <= {p.name for p in app.periodics}
+    assert {app.all_kinds[p.kind].queue for p in app.periodics} == {"maintenance"}
 
 
 @pytest.mark.parametrize(

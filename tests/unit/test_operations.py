@@ -7,6 +7,7 @@ import argparse
 import pytest
 
 from panel.cli.commands import corpus, jobs
+from panel.cli.main import COMMANDS
 from shared.errors import InvalidArguments
 from shared.ops.operation import CALLERS
 from shared.ops.table import OPERATIONS, call
@@ -35,9 +36,11 @@ def actions(module) -> set[str]:
 
 def test_the_command_line_has_every_operation():
     ours = {f"corpus.{name}" for name in actions(corpus)} | {
-        f"tasks.{name}" for name in actions(jobs)
+        f"tasks.{name.replace('-', '_')}" for name in actions(jobs)
     }
-    assert ours == set(OPERATIONS)
+    commands = {f"tasks.{name}" for name in ("pause", "resume")}
+    assert commands <= {f"tasks.{name}" for name in COMMANDS}
+    assert ours | commands == set(OPERATIONS)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +52,9 @@ def test_the_command_line_has_every_operation():
         ("corpus.update", {}, "missing required field `id`"),
         ("tasks.list", {"state": "lost"}, "state: expected one of pending"),
         ("tasks.list", {"limit": 0}, "limit: expected 1 to 500; got 0"),
+        ("tasks.cancel_all", {}, "expected something that the jobs have in common"),
+        ("tasks.retry_all", {"all": False}, "expected something that the jobs have in common"),
+        ("tasks.pause", {"name": "x"}, "unknown field `name`"),
     ],
 )
 def test_arguments_are_checked(name, arguments, said):

@@ -9,10 +9,11 @@ import pytest
 
 from shared.errors import InvalidArguments
 from shared.events.event import Event
+from shared.jobs.answers import LONGEST_DELAY
 from shared.jobs.outcomes import Completed, Discard, Retry, Snooze
 from workers.handlers.registry import Handler
 from workers.pool.child import Stopped
-from workers.runner import LONGEST_DELAY, Runner, outcome_of
+from workers.runner import Runner, outcome_of
 
 JOB = {
     "id": "7", "run": 2, "attempt": 1, "max_attempts": 5, "kind": "t.ok", "timeout_ms": 1000,

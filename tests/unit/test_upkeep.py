@@ -87,6 +87,23 @@ def test_a_job_that_is_due_is_promoted_on_time(upkeep, work, clock):
     assert upkeep._promotion.at == pytest.approx(clock.now + 0.1)
 
 
+def test_ticks_are_looked_for_at_once_and_again_when_the_next_is_due(upkeep, work, clock):
+    work.next_tick = 0.4
+    upkeep.turn(work)
+    assert work.said.count("tick t.ok") == 1
+    clock.now += 0.3
+    upkeep.turn(work)
+    assert work.said.count("tick t.ok") == 1
+    clock.now += 0.1
+    work.next_tick = 86_400.0  # the clock of the database may jump: no look is that far away
+    upkeep.turn(work)
+    assert work.said.count("tick t.ok") == 2
+    clock.now += 5
+    work.next_tick = None
+    upkeep.turn(work)
+    assert work.said.count("tick t.ok") == 3
+
+
 def test_started_jobs_are_marked(upkeep, work, executor):
     executor.started = [claim(5)]
     upkeep.turn(work)

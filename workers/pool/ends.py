@@ -10,6 +10,7 @@ from workers.pool.slot import End, Job, Slot
 
 # A child that was asked to stop and ends its job in one of these ways has really ended it.
 _OWN_WORD = ("completed", "snoozed", "discarded")
+_ASKED = ("timeout", "interrupted", "cancelled")
 
 
 def told(slot: Slot, job: Job, outcome: Outcome, now: float) -> End:
@@ -47,7 +48,7 @@ def died(slot: Slot, job: Job, code: int, lost: bool, now: float) -> End:
             error="the fork server died, and all children with it",
             cause="pool_lost",
         )
-    if slot.reason in ("timeout", "interrupted"):
+    if slot.reason in _ASKED:
         return _stopped(slot, job, None, now)
     return End(
         key=job.key,
@@ -83,11 +84,10 @@ def cause_of_death(code: int, reason: str) -> str:
 
 
 def _stopped(slot: Slot, job: Job, stack: str | None, now: float) -> End:
-    error = (
-        f"ran longer than its timeout of {job.timeout:g} s"
-        if slot.reason == "timeout"
-        else "interrupted: the process stops"
-    )
+    error = {
+        "timeout": f"ran longer than its timeout of {job.timeout:g} s",
+        "cancelled": "cancelled by hand while it ran",
+    }.get(slot.reason, "interrupted: the process stops")
     evidence = slot.evidence()
     if stack:
         evidence["stack"] = stack

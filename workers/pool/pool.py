@@ -99,7 +99,7 @@ class Pool:
     @property
     def busy(self) -> int:
         """Children that hold a job."""
-        return sum(slot.job is not None for slot in self._slots)
+        return sum(slot.job is not None or slot.farewell is not None for slot in self._slots)
 
     @property
     def ready(self) -> int:
@@ -161,6 +161,12 @@ class Pool:
             self._meters.children(self.ready, self.busy)
         if self._orphaned:
             self._sweep()
+
+    def cancel(self, key: int) -> None:
+        """Ask a job to stop; its end comes when its child is gone. Harmless when it ended already."""
+        for slot in self._slots:
+            if slot.state is State.BUSY and slot.job is not None and slot.job.key == key:
+                slot.ask("cancelled", self._clock.monotonic() + self._grace)
 
     def interrupt(self) -> None:
         """Start no more children, send the free ones away, ask the busy ones to stop."""
@@ -273,7 +279,11 @@ class Pool:
             self._idle.append(slot)
         elif slot.state is State.ASKED:
             slot.quit(now + LEAVE)
-        self._ended(ends.told(slot, job, outcome, now))
+        end = ends.told(slot, job, outcome, now)
+        if end.outcome == "cancelled":  # whatever the job started goes with its child
+            slot.farewell = end
+        else:
+            self._ended(end)
 
     def _overdue(self, slot: Slot, now: float) -> None:
         if slot.state is State.BUSY and not slot.deaf:
@@ -312,7 +322,9 @@ class Pool:
             self._idle.remove(slot)
         self._slots.discard(slot)
         slot.become(State.GONE)
-        end = None if job is None else ends.died(slot, job, code, lost, self._clock.monotonic())
+        end = slot.farewell
+        if job is not None:
+            end = ends.died(slot, job, code, lost, self._clock.monotonic())
         self._meters.ended("lost" if lost else ends.cause_of_death(code, slot.reason))
         slot.close()
         self._orphaned = True

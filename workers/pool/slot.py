@@ -66,7 +66,7 @@ class End:
 
     Attributes:
         outcome: completed, failed, snoozed, discarded (the child's word), timeout, interrupted,
-            crashed, or lost (the whole pool died with its fork server).
+            cancelled, crashed, or lost (the whole pool died with its fork server).
         result: JSON text.
         delay: seconds of a snooze, or in place of the kind's backoff.
         seconds: that it ran.
@@ -88,7 +88,8 @@ class Slot:
 
     Attributes:
         due: moment (monotonic) at which the pool must look at it again.
-        reason: why it was asked or killed: timeout, interrupted, boot, protocol, stop.
+        reason: why it was asked or killed: timeout, interrupted, cancelled, boot, protocol, stop.
+        farewell: how its job ended, told once the child is gone.
         greeted: the child has said hello.
         deaf: the child closed its end of the pipe; its death is awaited.
     """
@@ -102,6 +103,7 @@ class Slot:
         self.due = due
         self.reason = ""
         self.job: Job | None = None
+        self.farewell: End | None = None
         self.started = 0.0
         self.started_at: datetime | None = None
         self.greeted = False

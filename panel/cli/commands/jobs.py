@@ -1,146 +1,156 @@
-"""`weirkeeper jobs list|get`: jobs as they stand, one with every attempt."""
+"""`weirkeeper jobs`: look at jobs, explain them, retry and cancel them, one or many."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from datetime import datetime
+from collections.abc import Callable
+from typing import Any
 
+from panel.cli import jobs_told
 from panel.cli.desk import add_desk_arguments, open_desk
-from panel.cli.output import print_json, state_style
-from panel.cli.terminal import Column, clean, here
-from shared.clock import SYSTEM
-from shared.jobs.port import Job
+from panel.cli.output import complain, print_json
+from shared.errors import InvalidArguments
 from shared.jobs.states import STATES
 from shared.ops.table import call
 
-HELP = "list jobs, newest first, or show one with its attempts"
-LIST = (
-    Column("id", right=True),
-    Column("kind", gives=True),
-    Column("queue", gives=True),
-    Column("state", style=state_style),
-    Column("attempt", right=True),
-    Column("age", right=True),
-    Column("next try", right=True),
+HELP = "look at jobs, explain them, retry and cancel them"
+FILTERS = (
+    ("--kind", "kind", "only this kind"),
+    ("--queue", "queue", "only this queue"),
+    ("--of", "owner_id", "only jobs of this owner"),
+    ("--tag", "tag", "only with this tag"),
+    ("--args", "args", "only with these args (a JSON object of keys that the kind declares)"),
+    ("--created-after", "created_after", "only from this moment on (2026-01-31T12:00:00Z)"),
+    ("--created-before", "created_before", "only before this moment"),
 )
-ATTEMPTS = (
-    Column("run", right=True),
-    Column("outcome", style=state_style),
-    Column("started"),
-    Column("took", right=True),
-    Column("cause"),
-    Column("error", gives=True),
-)
+FILTER_NAMES = (*(name for _, name, _ in FILTERS), "state")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|get")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    overview = actions.add_parser("overview", help="how each kind stands")
+    overview.add_argument("--kind", help="only this kind")
     listing = actions.add_parser("list", help="newest jobs first")
-    listing.add_argument("--kind", help="only this kind")
-    listing.add_argument("--state", choices=STATES, help="only this state")
+    _add_filters(listing)
     listing.add_argument("--limit", type=int, default=20, metavar="N", help="at most N (20)")
     listing.add_argument("--before", metavar="ID", help="only jobs older than this one")
-    add_desk_arguments(listing)
-    one = actions.add_parser("get", help="one job with args, attempts, errors, next try")
-    one.add_argument("id", metavar="ID")
-    add_desk_arguments(one)
+    for name, text in (
+        ("get", "one job with args, attempts, errors, next try"),
+        ("explain", "why a job stands where it stands"),
+        ("retry", "run a discarded, cancelled or scheduled job once more, at once"),
+        ("cancel", "end a job; stop it if it runs"),
+    ):
+        actions.add_parser(name, help=text).add_argument("id", metavar="ID")
+    for name, text in (
+        ("retry-all", "retry every discarded and cancelled job that fits"),
+        ("cancel-all", "cancel every waiting and running job that fits"),
+    ):
+        many = actions.add_parser(name, help=text)
+        _add_filters(many)
+        many.add_argument("--all", action="store_true", help="meant, though nothing is named")
+    actions.add_parser("periodic", help="periodic jobs: next tick, last starts, how they went")
+    extra = actions.add_parser("run-periodic", help="run a periodic job now, beside its schedule")
+    extra.add_argument("name", metavar="NAME")
+    for action in actions.choices.values():
+        add_desk_arguments(action)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a list, or one job; return 0."""
-    return _list(args) if args.action == "list" else _get(args)
-
-
-def _list(args: argparse.Namespace) -> int:
-    names = ("kind", "state", "limit", "before")
-    with open_desk(args.owner) as desk:
-        jobs = call(desk, "tasks.list", {name: getattr(args, name) for name in names})
+    """Do one action and print what it returns; return 0."""
+    operation = f"tasks.{args.action.replace('-', '_')}"
+    with open_desk(args.owner, _progress) as desk:
+        result = call(desk, operation, _ARGUMENTS[args.action](args))
     if args.json:
-        print_json(jobs)
-    elif not jobs:
-        print("no jobs" + (" of that kind or state" if args.kind or args.state else " yet"))
+        print_json(result)
     else:
-        print(here().table(LIST, [_row(job) for job in jobs]))
+        print(_SHOWN[args.action](args, result))
     return 0
 
 
-def _get(args: argparse.Namespace) -> int:
-    with open_desk(args.owner) as desk:
-        job = call(desk, "tasks.get", {"id": args.id})
-    if args.json:
-        print_json(job)
-    else:
-        print("\n".join(_told(job)))
-    return 0
+def _add_filters(parser: argparse.ArgumentParser) -> None:
+    for option, name, text in FILTERS:
+        parser.add_argument(option, dest=name, metavar=name.upper(), help=text)
+    parser.add_argument("--state", choices=STATES, help="only this state")
 
 
-def _row(job: Job) -> tuple[object, ...]:
-    return (
-        job.id,
-        job.kind,
-        job.queue,
-        job.state,
-        f"{job.attempt}/{job.max_attempts}",
-        _since(job.created_at),
-        _until(job.scheduled_at),
-    )
+def _one(args: argparse.Namespace) -> dict[str, Any]:
+    return {"id": args.id}
 
 
-def _told(job: Job) -> list[str]:
-    terminal = here()
-    facts = [
-        ("job", job.id),
-        ("kind", f"{job.kind} on queue {job.queue}, priority {job.priority}"),
-        ("state", terminal.paint(job.state, state_style(job.state))),
-        ("attempts", f"{job.attempt} of {job.max_attempts}"),
-        ("created", f"{job.created_at} ({_since(job.created_at)} ago)"),
-        ("args", json.dumps(job.args, ensure_ascii=False)),
-    ]
-    if job.scheduled_at:
-        facts.append(("next try", f"{job.scheduled_at} (in {_until(job.scheduled_at)})"))
-    if job.result is not None:
-        facts.append(("result", json.dumps(job.result, ensure_ascii=False)))
-    lines = [
-        f"{terminal.paint(f'{name:<10}', 'bold')}{value if name == 'state' else clean(value)}"
-        for name, value in facts
-    ]
-    if job.attempts:
-        rows = [
-            (a.run, a.outcome, a.started_at, _took(a.started_at, a.finished_at), a.cause, a.error)
-            for a in job.attempts
-        ]
-        lines += ["", terminal.table(ATTEMPTS, rows)]
-    return lines
+def _overview(args: argparse.Namespace) -> dict[str, Any]:
+    return {"kind": args.kind}
 
 
-def _since(moment: str) -> str:
-    return _span((SYSTEM.wall() - datetime.fromisoformat(moment)).total_seconds())
+def _filter(args: argparse.Namespace) -> dict[str, Any]:
+    given = {name: getattr(args, name) for name in FILTER_NAMES}
+    if given["args"] is not None:
+        try:
+            given["args"] = json.loads(given["args"])
+        except ValueError as error:
+            raise InvalidArguments(
+                f"--args: expected a JSON object; got {given['args']!r} ({error}); quote it"
+            ) from error
+    return given
 
 
-def _until(moment: str | None) -> str:
-    if moment is None:
-        return "-"
-    return _span((datetime.fromisoformat(moment) - SYSTEM.wall()).total_seconds())
+def _list(args: argparse.Namespace) -> dict[str, Any]:
+    return {**_filter(args), "limit": args.limit, "before": args.before}
 
 
-def _took(started: str | None, finished: str) -> str:
-    if started is None:
-        return "-"
-    span = datetime.fromisoformat(finished) - datetime.fromisoformat(started)
-    return f"{span.total_seconds() * 1000:,.0f} ms"
+def _many(args: argparse.Namespace) -> dict[str, Any]:
+    return {**_filter(args), "all": args.all}
 
 
-def _span(seconds: float) -> str:
-    """Two units at most: "3 d 4 h", "12 min", "5 s"."""
-    left = max(0, round(seconds))
-    for size, unit, smaller, name in (
-        (86_400, "d", 3600, "h"),
-        (3600, "h", 60, "min"),
-        (60, "min", 1, "s"),
-    ):
-        if left >= size:
-            rest = left % size // smaller
-            return f"{left // size} {unit}" + (f" {rest} {name}" if rest else "")
-    return f"{left} s"
+def _progress(number: int) -> None:
+    complain(f"{number} jobs so far")
+
+
+def _listed(args: argparse.Namespace, result: Any) -> str:
+    if result:
+        return jobs_told.listed(result)
+    named = any(value is not None for value in _filter(args).values())
+    return "no jobs that fit" if named else "no jobs yet"
+
+
+def _retried(_: argparse.Namespace, result: Any) -> str:
+    left = ", and is left as it is" if result.state == "running" else ""
+    return f"job {result.id} is {result.state}{left}"
+
+
+def _cancelled(_: argparse.Namespace, result: Any) -> str:
+    if result.state == "running":
+        return f"job {result.id} is running and is being stopped"
+    return f"job {result.id} is {result.state}"
+
+
+def _numbered(args: argparse.Namespace, result: Any) -> str:
+    done = "retried" if args.action == "retry-all" else "cancelled, or being stopped"
+    return f"{result.jobs} jobs {done}"
+
+
+_ARGUMENTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+    "overview": _overview,
+    "list": _list,
+    "get": _one,
+    "explain": _one,
+    "retry": _one,
+    "cancel": _one,
+    "retry-all": _many,
+    "cancel-all": _many,
+    "periodic": lambda _: {},
+    "run-periodic": lambda args: {"name": args.name},
+}
+_SHOWN: dict[str, Callable[[argparse.Namespace, Any], str]] = {
+    "overview": lambda _, kinds: jobs_told.overviewed(kinds),
+    "list": _listed,
+    "get": lambda _, job: jobs_told.told(job),
+    "explain": lambda _, found: jobs_told.explained(found),
+    "retry": _retried,
+    "cancel": _cancelled,
+    "retry-all": _numbered,
+    "cancel-all": _numbered,
+    "periodic": lambda _, found: jobs_told.periodics(found),
+    "run-periodic": lambda args, started: f"{args.name} runs as job {started.id}",
+}

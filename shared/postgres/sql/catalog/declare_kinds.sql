@@ -1,13 +1,18 @@
 -- Writes kinds that are new or changed. Index: kind_pkey.
-insert into weirkeeper.kind as k (name, queue, max_attempts, timeout_ms, awaited)
+insert into weirkeeper.kind as k (name, queue, max_attempts, timeout_ms, awaited, searchable)
 select d.*
-from unnest(%(names)s::text[], %(queues)s::text[], %(max_attempts)s::integer[],
-            %(timeouts_ms)s::integer[], %(awaited)s::boolean[])
-     as d (name, queue, max_attempts, timeout_ms, awaited)
+from (
+  select g.name, g.queue, g.max_attempts, g.timeout_ms, g.awaited,
+         array(select jsonb_array_elements_text(g.searchable)) as searchable
+  from unnest(%(names)s::text[], %(queues)s::text[], %(max_attempts)s::integer[],
+              %(timeouts_ms)s::integer[], %(awaited)s::boolean[], %(searchable)s::jsonb[])
+       as g (name, queue, max_attempts, timeout_ms, awaited, searchable)
+) d
 where not exists (
   select from weirkeeper.kind h
-  where (h.name, h.queue, h.max_attempts, h.timeout_ms, h.awaited)
-      = (d.name, d.queue, d.max_attempts, d.timeout_ms, d.awaited))
+  where (h.name, h.queue, h.max_attempts, h.timeout_ms, h.awaited, h.searchable)
+      = (d.name, d.queue, d.max_attempts, d.timeout_ms, d.awaited, d.searchable))
 on conflict (name) do update
 set queue = excluded.queue, max_attempts = excluded.max_attempts,
-    timeout_ms = excluded.timeout_ms, awaited = excluded.awaited, declared_at = now()
+    timeout_ms = excluded.timeout_ms, awaited = excluded.awaited,
+    searchable = excluded.searchable, declared_at = now()

@@ -2,9 +2,13 @@
 -- Locks: the rows taken, FOR UPDATE SKIP LOCKED. Index: ready_pkey, one range a lane; job_pkey.
 -- The pick is materialized: as `in (select … limit)` a plan may run it more than once and take more
 -- rows than asked for. Payloads leave as one text, a line a job: the parent never parses a row.
--- A sweep also tells the lowest row that it can see in each lane, for the floors.
+-- A sweep also tells the lowest row that it can see in each lane, for the floors. A paused lane is
+-- skipped; it keeps its place, so that resuming it moves nothing.
 with lane as materialized (
-  select l.kind, l.priority, l.bound, l.n
+  select l.kind, l.priority, l.bound, l.n,
+         not exists (select from weirkeeper.paused s
+                     where s.what = 'kind' and s.name = l.kind
+                        or s.what = 'queue' and s.name = %(queue)s) as open
   from unnest(%(kinds)s::text[], %(priorities)s::smallint[], %(bounds)s::bigint[])
        with ordinality as l (kind, priority, bound, n)
 ), picked as materialized (
@@ -14,7 +18,7 @@ with lane as materialized (
     select w.ctid as row_id
     from weirkeeper.ready w
     where w.queue = %(queue)s and w.kind = l.kind and w.priority = l.priority
-      and w.seq > l.bound
+      and w.seq > l.bound and l.open
     order by w.seq
     limit %(limit)s
     for update skip locked
@@ -29,7 +33,7 @@ with lane as materialized (
   select t.job_id, t.run, t.attempt, %(queue)s, t.kind, t.priority, %(epoch)s, %(token)s
   from taken t
 ), loaded as (
-  select t.*, j.max_attempts, j.timeout_ms, j.awaited,
+  select t.*, j.max_attempts, j.timeout_ms, j.awaited, j.expires_at <= now() as expired,
          '{"id":"' || t.job_id || '","run":' || t.run || ',"attempt":' || t.attempt
          || ',"max_attempts":' || j.max_attempts || ',"kind":"' || t.kind
          || '","timeout_ms":' || j.timeout_ms
@@ -62,5 +66,6 @@ select array_agg(l.job_id), array_agg(l.kind), array_agg(l.priority), array_agg(
              and w.seq > n.bound
            order by w.seq limit 1
          ) low on true
-       ) end
+       ) end,
+       array_agg(l.job_id) filter (where l.expired)
 from loaded l

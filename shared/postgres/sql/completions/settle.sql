@@ -1,6 +1,7 @@
 -- Finishes everything else: failures, snoozes, discards, results, interruptions. One row of the log
 -- each; then final (delay null), ready at once (0) or scheduled (> 0), in one transaction with the
--- final notice. Fenced by job, epoch and token. Locks: the rows of running. Index: running_pkey.
+-- final notice and the release of uniqueness. A job whose end was asked for meanwhile does not wait
+-- again: it is cancelled. Fenced by job, epoch and token. Locks: the rows of running. Index: running_pkey.
 with verdict as materialized (
   select v.*
   from unnest(
@@ -14,25 +15,34 @@ with verdict as materialized (
   where r.job_id = v.job_id and r.epoch = %(epoch)s and r.token = v.token
   returning r.job_id, r.run, r.attempt + v.spent::integer as attempt, r.queue, r.kind, r.priority,
             r.claimed_at, v.outcome, v.state, v.delay, v.error, v.cause, v.evidence, v.result,
-            v.started_at
+            v.started_at, r.cancel_requested_at is not null and v.delay is not null as ends
+), ended as (
+  select g.job_id, case when g.ends then 'cancelled' else g.state end as state
+  from gone g where g.delay is null or g.ends
 ), logged as (
   insert into weirkeeper.attempt
     (job_id, run, attempt, outcome, state, error, cause, evidence, result, epoch, claimed_at,
      started_at)
-  select g.job_id, g.run, g.attempt, g.outcome, g.state, g.error, g.cause, g.evidence::jsonb,
+  select g.job_id, g.run, g.attempt,
+         case when g.ends and g.outcome in ('snoozed', 'interrupted') then 'cancelled'
+              else g.outcome end,
+         case when g.ends then 'cancelled' else g.state end, g.error, g.cause, g.evidence::jsonb,
          g.result::jsonb, %(epoch)s, g.claimed_at, g.started_at
   from gone g
 ), later as (
   insert into weirkeeper.scheduled (job_id, run_at, queue, kind, priority, attempt, run, why)
   select g.job_id, clock_timestamp() + make_interval(secs => g.delay), g.queue, g.kind,
          g.priority, g.attempt, g.run, case g.outcome when 'snoozed' then 'snooze' else 'retry' end
-  from gone g where g.delay > 0
+  from gone g where g.delay > 0 and not g.ends
 ), again as (
   insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run)
   select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run
-  from gone g where g.delay <= 0 order by g.job_id
+  from gone g where g.delay <= 0 and not g.ends order by g.job_id
   returning queue
 )
 select (select count(*) from gone)::integer,
-       (select weirkeeper.tell_final(array_agg(g.job_id)) from gone g where g.delay is null),
+       (select weirkeeper.tell_final(array_agg(e.job_id)) from ended e),
+       (select sum(weirkeeper.release_unique(l.ids, l.state))
+        from (select array_agg(e.job_id) as ids, e.state from ended e
+              where e.state <> 'completed' group by e.state) l),
        (select count(weirkeeper.wake_queue(a.queue)) from (select distinct queue from again) a)

@@ -1,6 +1,6 @@
 -- Moves scheduled jobs whose time has come to the end of their lanes, with fresh numbers, and tells
--- when the next one is due. now(), not clock_timestamp(): only a stable moment can use the index.
--- Locks: the rows, SKIP LOCKED: every process of the queue may do it. Index: scheduled_due.
+-- when the next one is due or expires, and whether some have expired by now. now(), not clock_timestamp(): only a stable moment can use the index.
+-- Locks: the rows, SKIP LOCKED: every process of the queue may do it. Indexes: scheduled_due, expiry_pkey.
 with due as materialized (
   select s.ctid as row_id
   from weirkeeper.scheduled s
@@ -17,7 +17,14 @@ with due as materialized (
   select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run from gone g order by g.run_at
 )
 select (select count(*) from gone)::integer,
-       (select extract(epoch from s.run_at - now())::double precision
-        from weirkeeper.scheduled s
-        where s.queue = %(queue)s and s.run_at > now()
-        order by s.run_at limit 1)
+       least(
+         (select extract(epoch from s.run_at - now())::double precision
+          from weirkeeper.scheduled s
+          where s.queue = %(queue)s and s.run_at > now()
+          order by s.run_at limit 1),
+         (select extract(epoch from e.expires_at - now())::double precision
+          from weirkeeper.expiry e
+          where e.queue = %(queue)s and e.expires_at > now()
+          order by e.expires_at limit 1)),
+       (select true from weirkeeper.expiry e
+        where e.queue = %(queue)s and e.expires_at <= now() limit 1)

@@ -9,3 +9,6 @@ cross join lateral (
   where w.queue = %(queue)s and w.kind = k.kind and w.priority = p.priority
   order by w.seq limit 1
 ) h
+where not exists (select from weirkeeper.paused s
+                  where s.what = 'kind' and s.name = k.kind
+                     or s.what = 'queue' and s.name = %(queue)s)

@@ -1,7 +1,8 @@
 -- Takes the jobs of dead owners back. A job that had started spends an attempt, and is discarded
 -- when that was its last; one that was only claimed spends none, unless it has been claimed more
--- often than it may be tried, which ends loops. Locks: the rows, in order, SKIP LOCKED: a finish
--- that came first wins, and then there is no row. Index: job_pkey.
+-- often than it may be tried, which ends loops. One whose end was asked for is cancelled. Locks: the
+-- rows, in order, SKIP LOCKED: a finish that came first wins, and then there is no row.
+-- Index: job_pkey.
 with lost as materialized (
   select r.ctid as row_id
   from weirkeeper.running r
@@ -14,7 +15,9 @@ with lost as materialized (
   returning r.*
 ), judged as (
   select g.*, g.attempt + spent.n as tries,
-         spent.n = 1 and g.attempt + 1 >= coalesce(j.max_attempts, 1) as exhausted
+         g.cancel_requested_at is not null as cancelled,
+         spent.n = 1 and g.attempt + 1 >= coalesce(j.max_attempts, 1)
+           or g.cancel_requested_at is not null as over
   from gone g
   left join lateral (select max_attempts from weirkeeper.job where id = g.job_id) j on true
   cross join lateral (
@@ -24,15 +27,20 @@ with lost as materialized (
   insert into weirkeeper.attempt
     (job_id, run, attempt, outcome, state, error, cause, epoch, claimed_at, started_at)
   select d.job_id, d.run, d.tries, 'rescued',
-         case when d.exhausted then 'discarded' when d.tries > 0 then 'retryable' else 'pending' end,
+         case when d.cancelled then 'cancelled' when d.over then 'discarded'
+              when d.tries > 0 then 'retryable' else 'pending' end,
          'the process that ran it died', 'owner_dead', d.epoch, d.claimed_at, d.started_at
   from judged d
 ), again as (
   insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run)
   select d.queue, d.kind, d.priority, d.job_id, d.tries, d.run
-  from judged d where not d.exhausted order by d.job_id
+  from judged d where not d.over order by d.job_id
   returning queue
 )
 select (select count(*) from gone)::integer,
-       (select weirkeeper.tell_final(array_agg(d.job_id)) from judged d where d.exhausted),
+       (select weirkeeper.tell_final(array_agg(d.job_id)) from judged d where d.over),
+       (select sum(weirkeeper.release_unique(l.ids, l.state))
+        from (select array_agg(d.job_id) as ids,
+                     case when d.cancelled then 'cancelled' else 'discarded' end as state
+              from judged d where d.over group by 2) l),
        (select count(weirkeeper.wake_queue(a.queue)) from (select distinct queue from again) a)

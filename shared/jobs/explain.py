@@ -1,0 +1,199 @@
+"""Why a job stands where it stands: one plain sentence, made from facts. Pure.
+
+Before this: an adapter of Inspector, which gathers the facts of the place where the job is. After
+it: whoever asked. Every place and every reason has its own sentence here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from shared.jobs.inspect import Explanation
+
+READY, SCHEDULED, PARKED, RUNNING, ENDED = "ready", "scheduled", "parked", "running", "ended"
+MANY = 1000  # jobs ahead in line are counted to this
+
+Facts = Mapping[str, Any]
+
+
+class Reason(NamedTuple):
+    """A sentence, what the job waits for in a word, and until when."""
+
+    sentence: str
+    waits_for: str | None = None
+    until: str | None = None
+
+
+def explain(facts: Facts) -> Explanation:
+    """Explain one job.
+
+    Args:
+        facts: `where`, `state`, and what is known of that place; moments are ISO 8601 text. Those
+            that are None are left out of what is told.
+            Always: kind, queue, attempt (tries spent), max_attempts, expires_at, queue_paused_at,
+            kind_paused_at, processes (alive, that know the kind), children (that they have), busy.
+            ready: ready_at, ahead. scheduled: run_at, why, due, error (of the last try).
+            parked: key, max_n, holders, holder (a job), open_at (only when it is to come).
+            running: slot, host, pid, owner (alive, draining, lost), claimed_at, started_at,
+            deadline, cancel_requested_at. ended: outcome, cause, error, started_at, ended_at.
+    """
+    reason = _PLACES[facts["where"]](facts)
+    told = {name: value for name, value in facts.items() if value is not None}
+    return Explanation(
+        sentence=" ".join(reason.sentence.split()),
+        state=facts["state"],
+        where=facts["where"],
+        waits_for=reason.waits_for,
+        until=reason.until,
+        facts=told,
+    )
+
+
+def _ready(facts: Facts) -> Reason:
+    held_up = _held_up(facts)
+    if held_up:
+        return held_up
+    line = f"It has been in line on queue {facts['queue']} since {facts['ready_at']}"
+    ahead, busy, children = facts["ahead"], facts["busy"], facts["children"]
+    if not ahead and busy < children:
+        return Reason(f"{line}; it is next, and a child is free for it.", "a child")
+    before = f"{ahead} or more" if ahead >= MANY else str(ahead)
+    jobs = "job is" if ahead == 1 else "jobs are"
+    return Reason(
+        f"{line}: {before} {jobs} before it, and {busy} of {children} children are busy.", "a child"
+    )
+
+
+def _held_up(facts: Facts) -> Reason | None:
+    """What would keep a job from being claimed, whenever its time comes."""
+    for what in ("queue", "kind"):
+        since = facts[f"{what}_paused_at"]
+        if since:
+            name = facts[what]
+            return Reason(
+                f"It waits because {what} {name} has been paused since {since}; "
+                f"`weirkeeper resume --{what} {name}` lets it run.",
+                "resume",
+            )
+    if not facts["processes"]:
+        return Reason(
+            f"It waits for a process: none of queue {facts['queue']} that knows kind "
+            f"{facts['kind']} is running.",
+            "a process",
+        )
+    return None
+
+
+def _scheduled(facts: Facts) -> Reason:
+    until = facts["run_at"]
+    return Reason(f"{_later(facts)}.{_but(facts)}", _WAITS[facts["why"]], until)
+
+
+_WAITS = {"delay": "time", "retry": "retry", "snooze": "snooze"}
+
+
+def _later(facts: Facts) -> str:
+    until, tries = facts["run_at"], f"{facts['attempt']} of {facts['max_attempts']}"
+    when = f"has been due since {until}" if facts["due"] else f"runs at {until}"
+    if facts["why"] == "delay":
+        return f"It was enqueued for later: it {when}"
+    if facts["why"] == "snooze":
+        return f"Its handler asked for another run later, which spends no attempt: it {when}"
+    why = f" ({facts['error']})" if facts["error"] else ""
+    return f"Attempt {tries} failed{why}: the next {when}"
+
+
+def _but(facts: Facts) -> str:
+    held_up = _held_up(facts)
+    return (
+        ""
+        if held_up is None
+        else f" Even then: {held_up.sentence[0].lower()}{held_up.sentence[1:]}"
+    )
+
+
+def _parked(facts: Facts) -> Reason:
+    key, until = facts["key"], facts["open_at"]
+    if until:
+        return Reason(
+            f"It waits for its concurrency key {key}, closed until {until}.", "key", until
+        )
+    holder = f" (job {facts['holder']})" if facts["holder"] else ""
+    return Reason(
+        f"It waits for its concurrency key {key}: {facts['holders']} of at most "
+        f"{facts['max_n']} jobs with that key run{holder}.{_but(facts)}",
+        "key",
+    )
+
+
+def _running(facts: Facts) -> Reason:
+    by = f"process {facts['slot']} (pid {facts['pid']} on {facts['host']})"
+    if facts["owner"] == "lost":
+        who = by if facts["slot"] else "the process that claimed it"
+        return Reason(
+            f"It runs nowhere: {who} is gone, and another process takes the job back within "
+            "seconds.",
+            "rescue",
+        )
+    if facts["cancel_requested_at"]:
+        return Reason(
+            f"Its end was asked for at {facts['cancel_requested_at']}: {by} is stopping it.",
+            "its end",
+        )
+    leaving = ", which is draining" if facts["owner"] == "draining" else ""
+    if not facts["started_at"]:
+        return Reason(
+            f"It was claimed at {facts['claimed_at']} by {by}{leaving}; a child begins it as soon "
+            "as one is free.",
+            "a child",
+        )
+    return Reason(
+        f"It has been running since {facts['started_at']} on {by}{leaving}, attempt "
+        f"{facts['attempt'] + 1} of {facts['max_attempts']}, until {facts['deadline']} at most.",
+        "its end",
+        facts["deadline"],
+    )
+
+
+def _ended(facts: Facts) -> Reason:
+    return Reason(f"{_ENDS[facts['state']](facts)}.")
+
+
+def _completed(facts: Facts) -> str:
+    return (
+        f"It completed at {facts['ended_at']}, on attempt {facts['attempt']} of "
+        f"{facts['max_attempts']}"
+    )
+
+
+def _discarded(facts: Facts) -> str:
+    why = f": {facts['error']}" if facts["error"] else ""
+    at, outcome = facts["ended_at"], facts["outcome"]
+    if outcome == "discarded":
+        return f"It was discarded at {at} and is not tried again{why}"
+    how = {
+        "timeout": "ran into its timeout",
+        "crashed": "ended with its child",
+        "rescued": "was lost with its process",
+    }.get(outcome, "failed")
+    return f"It was discarded at {at}: the last of {facts['attempt']} attempts {how}{why}"
+
+
+def _cancelled(facts: Facts) -> str:
+    when = "while it ran" if facts["started_at"] else "before it began"
+    return f"It was cancelled by hand at {facts['ended_at']}, {when}"
+
+
+_ENDS: Mapping[str, Callable[[Facts], str]] = {
+    "completed": _completed,
+    "discarded": _discarded,
+    "cancelled": _cancelled,
+}
+_PLACES: Mapping[str, Callable[[Facts], Reason]] = {
+    READY: _ready,
+    SCHEDULED: _scheduled,
+    PARKED: _parked,
+    RUNNING: _running,
+    ENDED: _ended,
+}

@@ -1,0 +1,70 @@
+"""PORT Handler: what a kind names, and how the function is found.
+
+Before this: the application's declarations. After it: whatever runs handlers (a queue process's
+children, the memory adapter) calls the function as `function(ctx, args)`; idempotent by contract,
+since every job runs at least once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from shared.errors import ConfigurationError
+from shared.jobs.kinds import Kind
+
+Handler = Callable[..., Any]
+GIVEN = ("ctx", "args")
+EVENT = "event"  # given to a subscription's handler as well
+
+
+def load_handler(kind: Kind, *, wants_event: bool) -> Handler:
+    """Import the function that a kind names, and see that it takes what it will be given.
+
+    Args:
+        kind: names the function.
+        wants_event: it is a subscription's, called as `function(ctx, args, event)`.
+
+    Raises:
+        ConfigurationError: it cannot be imported, is no function, or takes other parameters: every
+            job would fail for the same reason.
+    """
+    function = _function(kind)
+    given = (*GIVEN, EVENT) if wants_event else GIVEN
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of C, without a signature: its first call will tell
+        return function
+    try:
+        signature.bind(*given)
+    except TypeError as error:
+        raise ConfigurationError.of(
+            f"kind {kind.name}: handler {kind.handler}",
+            f"parameters ({', '.join(given)})",
+            str(signature),
+            f"correct it ({error})",
+        ) from error
+    return function
+
+
+def _function(kind: Kind) -> Handler:
+    module, _, name = kind.handler.partition(":")
+    try:
+        found: Any = getattr(importlib.import_module(module), name)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise ConfigurationError.of(
+            f"kind {kind.name}: handler",
+            f"module {module}, importable, with {name}",
+            kind.handler,
+            f"correct it, or PYTHONPATH ({type(error).__name__}: {error})",
+        ) from error
+    if not callable(found):
+        raise ConfigurationError.of(
+            f"kind {kind.name}: handler", "a function", found, "name a function"
+        )
+    function: Handler = found
+    return function

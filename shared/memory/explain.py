@@ -1,0 +1,101 @@
+"""The facts about a job in memory; shared.jobs.explain makes the sentence."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timedelta
+from typing import Any
+
+from shared.jobs import explain as places
+from shared.jobs.inspect import Explanation
+from shared.memory.rows import ENDED, HELD, SCHEDULED, Row, iso
+from shared.memory.store import Store
+
+
+def explain(store: Store, row: Row) -> Explanation:
+    """Explain one job; the caller holds the lock."""
+    return places.explain({**_always(store, row), **_of_place(store, row)})
+
+
+def _always(store: Store, row: Row) -> dict[str, Any]:
+    queue_paused = store.paused.get(("queue", row.kind.queue))
+    kind_paused = store.paused.get(("kind", row.kind.name))
+    return {
+        "kind": row.kind.name,
+        "queue": row.kind.queue,
+        "queue_paused_at": _told(queue_paused),
+        "kind_paused_at": _told(kind_paused),
+        "state": row.state,
+        "attempt": row.attempt,
+        "max_attempts": row.max_attempts,
+        "expires_at": _told(row.opts.expires_at),
+        "processes": 1,  # run_due: one that runs one job at a time
+        "children": 1,
+        "busy": sum(other.where == HELD for other in store.rows.values()),
+    }
+
+
+def _of_place(store: Store, row: Row) -> dict[str, Any]:
+    if row.where == ENDED:
+        return _ended(row)
+    if row.where == HELD:
+        return _running(row)
+    if row.where == SCHEDULED:
+        return _scheduled(store, row)
+    holders = store.holders(row)
+    if len(holders) >= row.kind.max_per_key:
+        return {
+            "where": places.PARKED,
+            "key": row.opts.concurrency_key,
+            "max_n": row.kind.max_per_key,
+            "holders": len(holders),
+            "holder": str(holders[0].id),
+            "open_at": None,
+        }
+    return {
+        "where": places.READY,
+        "ready_at": _told(row.ready_at),
+        "ahead": store.line.ahead(row),
+    }
+
+
+def _scheduled(store: Store, row: Row) -> dict[str, Any]:
+    return {
+        "where": places.SCHEDULED,
+        "run_at": _told(row.due),
+        "why": row.why,
+        "due": row.due is not None and row.due <= store.clock.wall(),
+        "error": next((entry.error for entry in reversed(row.log) if entry.error), None),
+    }
+
+
+def _running(row: Row) -> dict[str, Any]:
+    began = row.claimed_at
+    ends = None if began is None else began + timedelta(seconds=row.timeout)
+    return {
+        "where": places.RUNNING,
+        "slot": "run_due",
+        "host": "this machine",
+        "pid": os.getpid(),
+        "owner": "alive",
+        "claimed_at": _told(began),
+        "started_at": _told(began),
+        "deadline": _told(ends),
+        "cancel_requested_at": _told(row.cancel_requested_at),
+    }
+
+
+def _ended(row: Row) -> dict[str, Any]:
+    last = row.log[-1]
+    return {
+        "where": places.ENDED,
+        "outcome": last.outcome,
+        "cause": last.cause,
+        "error": last.error,
+        "started_at": last.started_at,
+        "ended_at": last.finished_at,
+    }
+
+
+def _told(moment: datetime | None) -> str | None:
+    return None if moment is None else iso(moment)

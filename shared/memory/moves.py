@@ -1,0 +1,104 @@
+"""What can happen to a committed job, one function each; the caller holds the store's lock.
+
+The same rules as the database's (docs/state_machine.md): a final state is written and told in one
+step, whatever path it came by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from shared.errors import Conflict
+from shared.jobs.answers import Answer
+from shared.jobs.retry import Fate, fate
+from shared.jobs.states import CANCELLED, COMPLETED, DISCARDED, waiting_state
+from shared.memory.rows import ENDED, HELD, READY, SCHEDULED, Row, iso
+from shared.memory.store import Store
+
+
+def begin(store: Store, row: Row) -> None:
+    """A run starts."""
+    row.where, row.claimed_at, row.cancel_requested_at = HELD, store.clock.wall(), None
+    row.run += 1
+
+
+def end(store: Store, row: Row, answer: Answer, stack: str | None = None) -> None:
+    """A run ended; an interruption is an answer too."""
+    goes = fate(
+        answer.outcome,
+        attempt=row.attempt,
+        max_attempts=row.max_attempts,
+        delay=answer.delay,
+        backoff=row.kind.backoff,
+        jitter=store.jitter,
+    )
+    row.attempt += goes.spent
+    row.result = answer.result
+    asked = row.cancel_requested_at is not None and goes.delay is not None
+    began = None if row.claimed_at is None else iso(row.claimed_at)
+    store.write(
+        row,
+        CANCELLED if asked and not goes.spent else answer.outcome,
+        CANCELLED if asked else goes.state,
+        error=answer.error,
+        evidence={} if stack is None else {"stack": stack},
+        claimed_at=began,
+        started_at=began,
+    )
+    if not asked:
+        _wait_again(store, row, goes, answer.outcome)
+
+
+def _wait_again(store: Store, row: Row, goes: Fate, outcome: str) -> None:
+    if goes.delay is not None:
+        store.again(row, goes.delay, "snooze" if outcome == "snoozed" else "retry")
+
+
+def expire_due(store: Store, now: datetime) -> None:
+    """Discard what has not started in time."""
+    late = [row for row in store.expiring if row.opts.expires_at and row.opts.expires_at <= now]
+    for row in late:
+        store.expiring.remove(row)
+        if row.where in (READY, SCHEDULED):
+            row.run += 1
+            told = "it had not started when it expired"
+            store.write(row, "discarded", DISCARDED, error=told, cause="expired")
+
+
+def cancel(store: Store, row: Row) -> bool:
+    """End a waiting job, ask a running one; whether that changed anything."""
+    if row.where == ENDED:
+        return False
+    if row.where == HELD:
+        row.cancel_requested_at = row.cancel_requested_at or store.clock.wall()
+        return True
+    row.run += 1
+    store.write(
+        row, "cancelled", CANCELLED, error="cancelled by hand while it waited", cause="by_hand"
+    )
+    return True
+
+
+def retry(store: Store, row: Row) -> bool:
+    """Run a discarded or cancelled job once more, a scheduled one now; whether it did.
+
+    Raises:
+        Conflict: it is completed, or another job holds its uniqueness.
+    """
+    if row.where == SCHEDULED:
+        store.line.join(row, store.clock.wall())
+        return True
+    if row.where != ENDED:
+        return False
+    if row.state == COMPLETED:
+        raise Conflict(
+            f"job {row.id}: expected a discarded or cancelled one; got a completed one; "
+            "enqueue it anew"
+        )
+    store.uniques.take(row)
+    was = row.log[-1]
+    note = {**was.evidence, "retried_by_hand": iso(store.clock.wall()), "was": was.state}
+    row.log[-1] = replace(was, state=waiting_state(row.attempt), evidence=note)
+    store.line.join(row, store.clock.wall())
+    return True

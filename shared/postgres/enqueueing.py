@@ -1,0 +1,97 @@
+"""What enqueueing sends to the database, for sync and async connections alike.
+
+Before this: an application's call of Jobs or AsyncJobs. After it: the SQL functions
+`weirkeeper.enqueue` and `weirkeeper.enqueue_staged`, the one implementation. Everything that
+Python can refuse is refused here, before a statement could abort the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from shared.errors import InvalidArguments
+from shared.jobs.options import EnqueueOpts, Unique, check_options, checked_args
+from shared.jsonvalue import encode_object
+from shared.postgres.statements import statement
+
+ENQUEUE = statement("jobs/enqueue")
+OPEN_STAGING = statement("jobs/open_staging")
+STAGE = statement("jobs/stage")
+ENQUEUE_STAGED = statement("jobs/enqueue_staged")
+
+CHUNK = 256  # rows handed to the driver at once
+_NOT_UNIQUE = Unique()
+
+
+def one(kind: str, args: Mapping[str, Any], opts: EnqueueOpts) -> dict[str, Any]:
+    """Parameters of ENQUEUE.
+
+    Raises:
+        InvalidArguments: args or options that cannot be stored.
+    """
+    return {"args": checked_args(kind, args), **options(kind, opts)}
+
+
+def options(kind: str, opts: EnqueueOpts) -> dict[str, Any]:
+    """Parameters of ENQUEUE_STAGED: the kind and what is said of each job.
+
+    Raises:
+        InvalidArguments: an option that cannot be kept.
+    """
+    check_options(kind, opts)
+    if opts.concurrency_key is not None:
+        raise InvalidArguments(
+            f"concurrency_key: expected none, for jobs in Postgres are not limited by key; "
+            f"got {opts.concurrency_key!r}; leave it out"
+        )
+    unique = opts.unique or _NOT_UNIQUE
+    is_unique = opts.unique is not None
+    return {
+        "kind": kind,
+        "run_at": opts.run_at,
+        "priority": opts.priority,
+        "owner_id": opts.owner_id,
+        "awaited": opts.awaited,
+        "max_attempts": opts.max_attempts,
+        "timeout_ms": None if opts.timeout is None else max(1, round(opts.timeout * 1000)),
+        "trace": opts.trace,
+        "tags": list(opts.tags) or None,
+        "expires_at": opts.expires_at,
+        "unique_by_args": is_unique,
+        "unique_by": None if unique.by is None else list(unique.by),
+        "unique_period": unique.period,
+        "unique_states": list(unique.states) if unique.states != _NOT_UNIQUE.states else None,
+        "unique_wait": unique.wait,
+    }
+
+
+def rows(kind: str, args_list: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Rows of STAGE in the text format of COPY, checked one and all before the first is sent.
+
+    JSON text has no tab and no newline of its own; only its backslashes mean something to COPY.
+
+    Raises:
+        InvalidArguments: names the first row that cannot be stored, counted from 0.
+    """
+    checked_args(kind, {})
+    return [
+        f"{n + 1}\t" + _text(args, n, kind).replace("\\", "\\\\") + "\n"
+        for n, args in enumerate(args_list)
+    ]
+
+
+def chunks(lines: Sequence[str]) -> Iterator[str]:
+    """The rows in pieces that are worth a call each."""
+    for low in range(0, len(lines), CHUNK):
+        yield "".join(lines[low : low + CHUNK])
+
+
+def ids(row: Any) -> list[str]:
+    """Job ids, 64-bit numbers, as the decimal strings that Python and JSON see."""
+    return [str(job_id) for job_id in row[0]]
+
+
+def _text(args: Mapping[str, Any], n: int, kind: str) -> str:
+    given = dict(args) if isinstance(args, Mapping) else args
+    return encode_object(given, f"args_list[{n}] of kind {kind}")

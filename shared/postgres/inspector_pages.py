@@ -1,0 +1,143 @@
+"""Finding jobs by a filter, newest first, without ever reading far at once.
+
+Part of shared.postgres.inspector. A page is found in windows over the table that a state stands
+for, by its index on the job's id: each statement looks at a bounded number of rows, whatever the
+history and however few of them fit. Args of rows that are not shown are only read when the filter
+names some, and then of rows that fit otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, LiteralString
+
+from shared.errors import InvalidArguments
+from shared.jobs.inspect import JobFilter
+from shared.jobs.states import CANCELLED, COMPLETED, DISCARDED, PENDING, RETRYABLE, RUNNING, STATES
+from shared.jsonvalue import encode_object
+from shared.postgres.connect import Connection
+from shared.postgres.inspector_rows import bounded
+from shared.postgres.statements import statement
+
+WINDOW = 20_000  # rows that one statement looks at
+WINDOW_ARGS = 2_000  # likewise when args are to be compared
+FAR = 100  # windows that a list looks through
+_END = 2**63 - 1
+
+
+class Pages:
+    """Ids of jobs, page by page.
+
+    Args:
+        conn: in autocommit mode.
+    """
+
+    def __init__(self, conn: Connection) -> None:
+        self._conn = conn
+
+    def of(self, wanted: JobFilter, below: int | None, limit: int) -> Iterator[Sequence[int]]:
+        """Ids of jobs that fit, newest first, one window after the other.
+
+        Args:
+            wanted: which.
+            below: only ids below this one; None = all.
+            limit: at most so many at a time.
+
+        Raises:
+            InvalidArguments: a filter that makes no sense.
+            DatabaseUnavailable: not now.
+        """
+        params = self._parameters(wanted)
+        before: int | None = _END if below is None else below
+        while before is not None:
+            ids, before = self._window(wanted.state, {**params, "before": before, "limit": limit})
+            yield ids
+
+    def _window(
+        self, state: str | None, params: Mapping[str, Any]
+    ) -> tuple[Sequence[int], int | None]:
+        """Ids within one window, and where the next begins; None = there is none."""
+        with bounded(self._conn):
+            ids = self._ids(_candidates(state), params)
+            if len(ids) == params["limit"]:
+                return ids, ids[-1]
+            edge = _edge(state)
+            last = [] if edge is None else self._ids(edge, params)
+        return ids, last[0] if last else None
+
+    def _ids(self, text: LiteralString, params: Mapping[str, Any]) -> Sequence[int]:
+        rows: Sequence[Any] = self._conn.execute(text, params).fetchall()
+        return [row[0] for row in rows]
+
+    def _parameters(self, wanted: JobFilter) -> dict[str, Any]:
+        if wanted.state is not None and wanted.state not in STATES:
+            raise InvalidArguments(
+                f"state: expected one of {', '.join(STATES)}; got {wanted.state!r}"
+            )
+        return {
+            "kind": wanted.kind,
+            "queue": wanted.queue,
+            "state": wanted.state,
+            "owner_id": wanted.owner_id,
+            "tag": wanted.tag,
+            "args": self._args(wanted),
+            "after": _moment("created_after", wanted.created_after),
+            "until": _moment("created_before", wanted.created_before),
+            "tried": wanted.state == RETRYABLE,
+            "completed": wanted.state == COMPLETED,
+            "window": WINDOW if wanted.args is None else WINDOW_ARGS,
+        }
+
+    def _args(self, wanted: JobFilter) -> str | None:
+        if wanted.args is None:
+            return None
+        if wanted.kind is None:
+            raise InvalidArguments("args: expected a kind beside them; got none; name the kind")
+        with bounded(self._conn):
+            row: Any = self._conn.execute(
+                statement("inspector/searchable"), {"kind": wanted.kind}
+            ).fetchone()
+        declared = row[0] if row else []
+        strange = sorted(set(wanted.args) - set(declared))
+        if strange or not wanted.args:
+            raise InvalidArguments(
+                f"args: expected keys that kind {wanted.kind} declares as searchable "
+                f"({', '.join(declared) or 'none'}); got {', '.join(strange) or 'no key'}; "
+                "correct them, or declare them on the Kind"
+            )
+        return encode_object(dict(wanted.args), "args of the filter")
+
+
+def _candidates(state: str | None) -> LiteralString:
+    if state in (PENDING, RETRYABLE):
+        return statement("inspector/waiting")
+    if state == RUNNING:
+        return statement("inspector/running")
+    if state in (DISCARDED, CANCELLED):
+        return statement("inspector/ended")
+    return statement("inspector/newest")
+
+
+def _edge(state: str | None) -> LiteralString | None:
+    if state in (PENDING, RETRYABLE):
+        return statement("inspector/waiting_edge")
+    if state == RUNNING:
+        return None
+    if state in (DISCARDED, CANCELLED):
+        return statement("inspector/ended_edge")
+    return statement("inspector/newest_edge")
+
+
+def _moment(what: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise InvalidArguments(
+            f"{what}: expected a moment with a time zone, as 2026-01-31T12:00:00Z; got {text!r}"
+        )
+    return moment

@@ -1,0 +1,72 @@
+"""Rows of jobs and of the log as the port has them; and the bound that every look has.
+
+Used by the parts of shared.postgres.inspector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from shared.errors import NotFound
+from shared.jobs.inspect import Attempt, Job
+from shared.postgres.connect import Connection
+from shared.postgres.failures import translated
+from shared.postgres.statements import statement
+
+
+@contextmanager
+def bounded(conn: Connection) -> Iterator[None]:
+    """Look within one transaction, whose statements end after 2 s each.
+
+    Raises:
+        DatabaseUnavailable: not now, or it took too long.
+    """
+    with translated(), conn.transaction():
+        conn.execute(statement("inspector/bound"))
+        yield
+
+
+def job_of(row: Any) -> Job:
+    """A row of inspector/describe."""
+    job_id, kind, queue, state, attempt, max_attempts, priority, created_at, run_at, owner, tags = (
+        row
+    )
+    return Job(
+        id=job_id,
+        kind=kind,
+        queue=queue,
+        state=state,
+        attempt=attempt,
+        max_attempts=max_attempts,
+        priority=priority,
+        created_at=iso(created_at) or "",
+        scheduled_at=iso(run_at),
+        owner_id=owner,
+        tags=tuple(tags),
+    )
+
+
+def attempt_of(row: Any) -> Attempt:
+    """A row of inspector/attempts."""
+    run, attempt, outcome, state, error, cause, evidence, claimed, started, finished, _ = row
+    times = (iso(claimed), iso(started), iso(finished) or "")
+    return Attempt(run, attempt, outcome, state, error, cause, evidence, *times)
+
+
+def iso(moment: datetime | None) -> str | None:
+    """ISO 8601 text in UTC, to the millisecond."""
+    return None if moment is None else moment.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def number_of(job_id: str) -> int:
+    """An id as the database has it.
+
+    Raises:
+        NotFound: what cannot be one names no job.
+    """
+    if not (len(job_id) <= 19 and job_id.isascii() and job_id.isdigit() and int(job_id) < 2**63):
+        raise NotFound(f"job: expected a decimal id; got {job_id[:40]!r}")
+    return int(job_id)

@@ -1,0 +1,2 @@
+-- Pauses a queue or a kind through the one implementation that every language shares.
+select weirkeeper.pause(queue => %(queue)s, kind => %(kind)s)

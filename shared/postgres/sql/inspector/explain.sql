@@ -1,0 +1,67 @@
+-- Everything that explains where one job is, in one look. Locks nothing. What is counted stops at
+-- %(many)s; jobs ahead are those of lanes with a smaller priority, and those before it in its own.
+-- Indexes: job_pkey, running_pkey, ready_job_id_key, ready_pkey, scheduled_pkey, parked_pkey,
+-- attempt_pkey, key_pkey, paused_pkey, process_pkey. `running` and `process` are small.
+select j.kind, j.queue, j.max_attempts, j.expires_at,
+       case when r.job_id is not null then 'running'
+            when y.job_id is not null then 'ready'
+            when s.job_id is not null then 'scheduled'
+            when p.job_id is not null then 'parked'
+            else 'ended' end as "where",
+       coalesce(r.attempt, y.attempt, s.attempt, p.attempt, a.attempt, 0) as attempt,
+       a.state as last_state,
+       qp.paused_at as queue_paused_at, kp.paused_at as kind_paused_at,
+       live.processes, live.children, busy.n as busy,
+       y.ready_at, ahead.n as ahead,
+       s.run_at, s.why, s.run_at <= clock_timestamp() as due,
+       p.key, k.max_n, held.n as holders, held.holder,
+       case when k.open_at > clock_timestamp() and isfinite(k.open_at) then k.open_at end as open_at,
+       o.slot, o.host, o.pid,
+       case when r.job_id is null then null
+            when o.epoch is null or o.phase = 'stopped'
+              or o.beat_at < clock_timestamp() - interval '15 s' then 'lost'
+            when o.phase = 'draining' then 'draining' else 'alive' end as owner,
+       r.claimed_at, case when r.job_id is null then a.started_at else r.started_at end as started_at,
+       r.cancel_requested_at,
+       r.started_at + make_interval(secs => j.timeout_ms / 1000.0) as deadline,
+       a.outcome, a.cause, a.error, a.finished_at as ended_at
+from weirkeeper.job j
+left join weirkeeper.running r on r.job_id = j.id
+left join weirkeeper.ready y on y.job_id = j.id
+left join weirkeeper.scheduled s on s.job_id = j.id
+left join weirkeeper.parked p on p.job_id = j.id
+left join weirkeeper.key k on k.name = p.key
+left join weirkeeper.process o on o.epoch = r.epoch
+left join weirkeeper.paused qp on qp.what = 'queue' and qp.name = j.queue
+left join weirkeeper.paused kp on kp.what = 'kind' and kp.name = j.kind
+left join lateral (
+  select l.outcome, l.state, l.attempt, l.cause, l.error, l.started_at, l.finished_at
+  from weirkeeper.attempt l where l.job_id = j.id order by l.run desc limit 1
+) a on true
+cross join lateral (
+  select count(*)::integer as processes, coalesce(sum(l.children), 0)::integer as children
+  from weirkeeper.process l
+  where l.role = 'queue' and l.queue = j.queue and l.phase = 'ready' and j.kind = any (l.kinds)
+    and l.beat_at >= clock_timestamp() - interval '15 s'
+) live
+cross join lateral (
+  select count(*)::integer as n from weirkeeper.running b where b.queue = j.queue
+) busy
+left join lateral (
+  select least(sum(lane.n), %(many)s)::integer as n
+  from weirkeeper.kind other
+  cross join generate_series(1, y.priority) as priority (n)
+  cross join lateral (
+    select count(*) as n from (
+      select from weirkeeper.ready b
+      where b.queue = y.queue and b.kind = other.name and b.priority = priority.n
+        and (priority.n < y.priority or other.name = y.kind and b.seq < y.seq)
+      limit %(many)s) c
+  ) lane
+  where other.queue = y.queue
+) ahead on y.job_id is not null
+left join lateral (
+  select count(*)::integer as n, min(b.job_id)::text as holder
+  from weirkeeper.running b where b.key = p.key
+) held on p.job_id is not null
+where j.id = %(id)s

@@ -1,0 +1,63 @@
+"""The application of the contract: kinds whose jobs end in every way, on queues of known sizes."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from shared.jobs.context import Context
+from tests.support.app import SOON, effect
+from tests.support.waiting import until
+from weirkeeper import App, Completed, Kind, Periodic, Queue
+
+PATIENCE = 20  # seconds that a held job waits to be let go
+
+
+def echo(ctx: Context, args: dict[str, Any]) -> Completed:
+    with effect(ctx):
+        return Completed(args)
+
+
+def hold(ctx: Context, args: dict[str, Any]) -> None:
+    """Runs until the file that the args name is there, or for `seconds`."""
+    with effect(ctx):
+        file, end = Path(args.get("file", "/nowhere")), time.monotonic() + args.get("seconds", 1e9)
+        until(lambda: file.exists() or time.monotonic() >= end, PATIENCE, "the test lets go")
+
+
+def _kind(name: str, handler: str = "tests.support.app:ok", **more: Any) -> Kind:
+    more.setdefault("backoff", SOON)
+    return Kind(f"c.{name}", more.pop("queue", "c"), handler, **more)
+
+
+HERE = "tests.conformance.app"
+APP = f"{HERE}:app"
+app = App(
+    include_site=False,
+    queues=(
+        Queue("c", children=4, timeout=30, poll=1, awaited=True),
+        Queue("one", children=1, awaited=True),
+        Queue("blocked", children=1, awaited=True),
+        Queue("nobody", children=1),
+    ),
+    kinds=(
+        _kind("ok"),
+        _kind("echo", f"{HERE}:echo"),
+        _kind("hold", f"{HERE}:hold"),
+        _kind("keyed", f"{HERE}:hold", max_per_key=1),
+        _kind("fail", "tests.support.app:fail", max_attempts=3),
+        _kind("answer", "tests.support.app:answer", max_attempts=1),
+        _kind("listed"),
+        _kind("many"),
+        _kind("searched", searchable=("order", "lines")),
+        _kind("counted"),
+        _kind("never"),
+        _kind("paused"),
+        _kind("tick"),
+        _kind("ordered", queue="one"),
+        _kind("stuck", f"{HERE}:hold", queue="blocked"),
+        _kind("unclaimed", queue="nobody"),
+    ),
+    periodics=(Periodic("c.often", "c.tick", {"n": 1}, every=3600),),
+)

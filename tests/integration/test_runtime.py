@@ -1,0 +1,95 @@
+"""The runtime of an application's process: its sessions are shared, lost, opened again and ended."""
+
+from __future__ import annotations
+
+import threading
+
+import psycopg
+import pytest
+
+from shared.app import load_app
+from shared.errors import Conflict, DatabaseUnavailable, NotFound
+from shared.postgres.runtime import PostgresRuntime
+from tests.support.waiting import until
+from weirkeeper import JobFilter
+
+SESSIONS = (
+    "select pid from pg_stat_activity where application_name like 'weirkeeper shop%%'"
+    " and datname = current_database()"
+)
+
+
+@pytest.fixture
+def sql(database_url):
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        yield conn
+
+
+@pytest.fixture
+def runtime(database_url):
+    made = PostgresRuntime(database_url, "shop", load_app(None))
+    yield made
+    made.stop()
+
+
+def test_one_for_all_threads(runtime):
+    jobs: list[str] = []
+
+    def enqueue() -> None:
+        for _ in range(20):
+            jobs.append(runtime.enqueue("corpus.index", {"subject": "a"}))
+            assert runtime.get(jobs[-1]).state == "pending"
+            assert not runtime.wait(jobs[-1], 0).finished
+
+    threads = [threading.Thread(target=enqueue) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(set(jobs)) == 80
+    assert len(runtime.list(JobFilter(kind="corpus.index"), limit=100)) == 80
+
+
+def test_what_is_lost_is_opened_again(runtime, sql):
+    job = runtime.enqueue("corpus.index", {})
+    runtime.get(job)
+    sql.execute(f"select pg_terminate_backend(pid) from ({SESSIONS}) s")
+    until(lambda: not sql.execute(SESSIONS).fetchall(), 10, "its sessions are gone")
+    for call in (lambda: runtime.enqueue("corpus.index", {}), lambda: runtime.get(job)):
+        with pytest.raises(DatabaseUnavailable):
+            call()
+        call()
+
+
+def test_an_error_does_not_cost_the_session(runtime, sql):
+    runtime.enqueue("corpus.index", {})
+    before = sql.execute(SESSIONS).fetchall()
+    with pytest.raises(Exception, match="no such"):
+        runtime.enqueue("no such", {})
+    runtime.enqueue("corpus.index", {})
+    assert sql.execute(SESSIONS).fetchall() == before
+
+
+def test_stop_ends_its_sessions_for_good(runtime, sql):
+    runtime.stop()
+    with pytest.raises(Conflict, match="stopped"):
+        runtime.start()
+
+
+def test_stop_may_be_repeated(database_url, sql):
+    with PostgresRuntime(database_url, "shop") as runtime:
+        runtime.start()
+        job = runtime.enqueue("corpus.index", {})
+        runtime.wait(job, 0.01)
+        assert sql.execute(SESSIONS).fetchall()
+    runtime.stop()
+    until(lambda: not sql.execute(SESSIONS).fetchall(), 10, "its sessions are gone")
+
+
+def test_a_transaction_of_the_callers(runtime, sql):
+    with sql.transaction(force_rollback=True):
+        job = runtime.with_tx(sql).enqueue("corpus.index", {})
+        with pytest.raises(NotFound):
+            runtime.get(job)
+    with pytest.raises(NotFound):
+        runtime.get(job)

@@ -1,0 +1,211 @@
+"""What is the memory adapter's own: time, handlers in place of others, transactions, its limits."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import pytest
+
+from shared.backoff import Backoff
+from shared.errors import ConfigurationError, Conflict, DatabaseUnavailable
+from weirkeeper import App, Completed, EnqueueOpts, EventType, Kind, Snooze, Subscription, Unique
+from weirkeeper.testing import (
+    MemoryRuntime,
+    StoppedClock,
+    assert_enqueued,
+    assert_not_enqueued,
+    enqueued,
+)
+
+NOBODY = "tests.unit.test_memory:nobody"
+APP = App(
+    include_site=False,
+    kinds=(
+        Kind("a.job", "index", NOBODY, max_attempts=3, backoff=Backoff(base=10)),
+        Kind("a.other", "notify", "no.such.module:handler"),
+    ),
+    event_types=(EventType("a.happened", "It happened.", "to what"),),
+    subscriptions=(
+        Subscription("a.told", ("a.*",), "notify", NOBODY, coalesce=True),
+        Subscription("a.each", ("a.happened",), "notify", NOBODY),
+    ),
+)
+
+
+def nobody(_ctx, _args, *_event):
+    return None
+
+
+def runtime(**more):
+    return MemoryRuntime(APP, **more)
+
+
+def test_time_stands_still_until_it_is_told_to_go_on():
+    failing = iter([ValueError("once"), None])
+
+    def handler(ctx, args):
+        error = next(failing)
+        if error:
+            raise error
+
+    engine = runtime(handlers={"a.job": handler})
+    job = engine.enqueue("a.job", {})
+    assert engine.run_due() == 1
+    assert engine.next_due_in() == 10
+    assert engine.run_due() == 0
+    engine.clock.advance(9.9)
+    assert engine.run_due() == 0
+    engine.clock.advance(0.1)
+    assert engine.run_due() == 1
+    assert engine.get(job).state == "completed"
+
+
+def test_run_all_travels_in_time():
+    engine = runtime(handlers={"a.job": lambda ctx, args: 1 / 0})
+    job = engine.enqueue("a.job", {})
+    began = engine.clock.wall()
+    assert engine.run_all() == 3
+    assert engine.get(job).state == "discarded"
+    assert (engine.clock.wall() - began).total_seconds() == 30
+    engine.enqueue("a.job", {})
+    assert engine.run_all(max_seconds=15) == 2
+
+
+def test_a_job_that_never_ends_is_noticed():
+    engine = runtime(handlers={"a.job": lambda ctx, args: Snooze(0)})
+    engine.enqueue("a.job", {})
+    assert engine.run_due() == 1
+    with pytest.raises(Conflict, match="never ends"):
+        engine.run_all()
+
+
+def test_a_handler_that_cannot_be_imported_fails_the_test_and_not_the_job():
+    engine = runtime()
+    job = engine.enqueue("a.other", {})
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match=r"no\.such\.module"):
+            engine.run_due()
+    assert engine.get(job).state == "pending"
+
+
+def test_a_replacement_for_an_unknown_kind_is_refused():
+    with pytest.raises(Exception, match="declared kind"):
+        runtime(handlers={"a.jop": nobody})
+
+
+def test_what_ends_the_test_gives_the_job_back():
+    def handler(ctx, args):
+        raise KeyboardInterrupt
+
+    engine = runtime(handlers={"a.job": handler})
+    job = engine.enqueue("a.job", {})
+    with pytest.raises(KeyboardInterrupt):
+        engine.run_due()
+    told = engine.get(job)
+    assert (told.state, told.attempt, told.attempts[0].outcome) == ("pending", 0, "interrupted")
+
+
+def test_a_handler_may_use_the_engine():
+    def handler(ctx, args):
+        if args["n"]:
+            engine.enqueue("a.job", {"n": args["n"] - 1})
+        return Completed(args["n"])
+
+    engine = runtime(handlers={"a.job": handler})
+    engine.enqueue("a.job", {"n": 4})
+    assert engine.run_due() == 5
+    assert [job.result for job in enqueued(engine, "a.job")] == [4, 3, 2, 1, 0]
+
+
+def test_there_is_no_database_unless_one_is_given():
+    def handler(ctx, args):
+        with ctx.connection() as conn:
+            return Completed(conn)
+
+    engine = runtime(handlers={"a.job": handler})
+    job = engine.enqueue("a.job", {})
+    engine.run_due()
+    assert DatabaseUnavailable.__name__ in engine.get(job).attempts[0].error
+
+    engine = runtime(handlers={"a.job": handler}, connection=lambda: nullcontext("a connection"))
+    job = engine.enqueue("a.job", {})
+    engine.run_due()
+    assert engine.get(job).result == "a connection"
+
+
+def test_an_open_transaction_keeps_others_out():
+    engine = runtime()
+    opts = EnqueueOpts(unique=Unique())
+    with engine.transaction() as tx:
+        inside = engine.with_tx(tx)
+        first = inside.enqueue("a.job", {"a": 1}, opts)
+        assert inside.enqueue("a.job", {"a": 1}, opts) == first
+        with pytest.raises(Conflict, match="open transaction") as error:
+            engine.enqueue("a.job", {"a": 1}, opts)
+        assert error.value.job_id == first
+    assert engine.enqueue("a.job", {"a": 1}, opts) == first
+    with pytest.raises(Conflict, match="ended"):
+        inside.enqueue("a.job", {})
+
+
+def test_another_kind_of_connection_is_not_followed():
+    engine = runtime()
+    engine.with_tx(object()).enqueue("a.job", {})
+    assert_enqueued(engine, "a.job", times=1)
+
+
+def test_events_become_jobs_when_they_commit():
+    seen = []
+    handlers = {
+        name: lambda ctx, args, event: seen.append((ctx.kind, event.subject, event.data["n"]))
+        for name in ("a.told", "a.each")
+    }
+    engine = runtime(handlers=handlers)
+    with engine.transaction() as tx:
+        recorder = engine.recorder.with_tx(tx)
+        first = recorder.record("a.happened", subject="x", data={"n": 1}, owner_id="me")
+        second = recorder.record("a.happened", subject="x", data={"n": 2})
+        assert_not_enqueued(engine, "a.told")
+    assert engine.await_fanout(first, "a.told", 0) is None  # the second stands for both
+    job = engine.await_fanout(second, "a.told", 0)
+    assert engine.get(job).args == {"event_id": second, "subject": "x"}
+    engine.run_due()
+    assert seen == [("a.each", "x", 1), ("a.told", "x", 2), ("a.each", "x", 2)]
+    assert enqueued(engine, "a.each", {"event_id": first})[0].owner_id == "me"
+
+
+def test_a_rolled_back_event_is_none():
+    engine = runtime()
+
+    def fails():
+        with engine.transaction() as tx:
+            engine.recorder.with_tx(tx).record("a.happened")
+            engine.with_tx(tx).enqueue("a.job", {})
+            raise ValueError
+
+    with pytest.raises(ValueError):
+        fails()
+    assert engine.list() == []
+    assert engine.store.outbox == {}
+
+
+def test_asserting():
+    engine = runtime()
+    engine.enqueue("a.job", {"to": {"name": "eve", "age": 3}, "n": [1, 2]})
+    [job] = assert_enqueued(engine, "a.job", {"to": {"name": "eve"}, "n": [2]})
+    assert job.args["to"]["age"] == 3
+    assert_not_enqueued(engine, "a.job", {"to": {"name": "ada"}})
+    with pytest.raises(
+        AssertionError, match=r"expected 2 of a\.job; got 1; enqueued: a\.job \{'to'"
+    ):
+        assert_enqueued(engine, "a.job", times=2)
+    with pytest.raises(AssertionError, match=r"expected at least one of a\.other"):
+        assert_enqueued(engine, "a.other")
+
+
+def test_a_clock_never_goes_back():
+    clock = StoppedClock()
+    with pytest.raises(Exception, match="0 s or more"):
+        clock.advance(-1)
+    with pytest.raises(Exception, match="time zone"):
+        StoppedClock(clock.wall().replace(tzinfo=None))
