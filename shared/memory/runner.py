@@ -123,7 +123,5 @@ class Runner:
         if name in self._given:
             return self._given[name]
         if name not in self._found:
-            self._found[name] = load_handler(
-                row.kind, wants_event=row.event is not None
-            )
+            self._found[name] = load_handler(row.kind, wants_event=row.event is not None)
         return self._found[name]
