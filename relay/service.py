@@ -32,8 +32,8 @@ class Sleep(Protocol):
         """Readable when a wake has arrived."""
         ...
 
-    def drain(self) -> bool:
-        """Take the wakes that arrived; return whether there were any."""
+    def drain(self) -> object:
+        """Take the wakes that arrived, whatever they say."""
         ...
 
     def fall_asleep(self) -> bool:

@@ -8,7 +8,8 @@ is not visible now at or below L never will be. Floor = min(L, lowest visible - 
 snapshot does not hold floors back. Pure: fed with what each claim's reply says.
 
 The next transaction id is not a snapshot's xmax, which is one more than the last id that *ended*:
-a writer that is open while nobody else writes would be passed over.
+a writer that is open while nobody else writes would be passed over. Each statement is to be a
+transaction of its own: in a longer one Postgres would tell its own id instead of the next.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.clock import SYSTEM
@@ -132,12 +132,21 @@ class _Look:
     schedule: Schedule
     skips: bool
     next_at: datetime | None
+    ran_before: bool
     now: datetime
 
     @classmethod
     def of(cls, row: Any) -> _Look:
-        name, every, cron, timezone, missed, next_at, now = row
-        return cls(name, Schedule(every, cron, timezone or "UTC"), missed == "skip", next_at, now)
+        name, every, cron, timezone, missed, *rest = row
+        return cls(name, Schedule(every, cron, timezone or "UTC"), missed == "skip", *rest)
+
+    def missed(self, due: datetime) -> bool:
+        """Whether the tick is to be left out; never the first one ever, which waits for a start."""
+        moment = self.schedule.cron and self.schedule.next_after(due - timedelta(seconds=1))
+        if not self.ran_before and moment != due:
+            return False
+        gap = _seconds(self.schedule.next_after(due, due), due)
+        return self.skips and _seconds(self.now, due) > min(LATE, gap)
 
 
 def _attend(conn: Connection, look: _Look) -> float | None:
@@ -161,18 +170,12 @@ def _attend(conn: Connection, look: _Look) -> float | None:
 
 def _fire(conn: Connection, look: _Look, due: datetime) -> float:
     following = look.schedule.next_after(look.now, due)
-    late = _seconds(due, look.now)
-    gap = _seconds(look.schedule.next_after(due, due), due)
-    params = {
-        "name": look.name,
-        "tick": due,
-        "following": following,
-        "skip": look.skips and -late > min(LATE, gap),
-    }
+    params = {"name": look.name, "tick": due, "following": following, "skip": look.missed(due)}
     with translated():
         row = conn.execute(statement("periodic/fire"), params).fetchone()
     if row is not None and row[0] is not None:
-        log.info("periodic job %s: job %s started, %.1f s late", look.name, row[0], -late)
+        late = _seconds(look.now, due)
+        log.info("periodic job %s: job %s started, %.1f s late", look.name, row[0], late)
     return _seconds(following, look.now)
 
 

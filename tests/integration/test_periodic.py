@@ -143,6 +143,25 @@ def test_skip_leaves_what_was_missed_and_takes_what_is_on_time(conn):
     assert len(jobs(conn)) == 2
 
 
+def test_skip_does_not_take_the_first_start_for_a_missed_tick(conn):
+    """Declared by a migration, and the first process comes much later."""
+    tell(conn, replace(EVERY, missed="skip"), replace(CRON, missed="skip", timezone="UTC"))
+    look(conn)  # works out the first moment of the cron
+    conn.execute("delete from weirkeeper.periodic_tick")
+    conn.execute("delete from weirkeeper.ready")
+    conn.execute("update weirkeeper.periodic set last_started_at = null")
+    move(conn, "p.every", 3600)
+    conn.execute(
+        "update weirkeeper.periodic set next_at = next_at - interval '24 hours'"
+        " where name = 'p.cron'"
+    )
+    before = len(jobs(conn))
+    look(conn)
+    assert len(ticks(conn, "p.every")) == 1
+    assert ticks(conn, "p.cron") == []
+    assert len(jobs(conn)) == before + 1
+
+
 def test_a_tick_whose_predecessor_still_waits_adds_no_job(conn):
     tell(conn, EVERY)
     look(conn)

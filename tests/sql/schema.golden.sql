@@ -540,7 +540,7 @@ function weirkeeper.take_unique(hashes bytea[], ids bigint[]) returns bigint[]
   sha256 75d0214b08ca87fd312e33c2313bb6bc73751057cbd15317f9bf05e56a1e02a5  -- Takes the keys of unique jobs; returns who holds each. May wait; 40001, 40P01.
 
 function weirkeeper.take_unique_at_once(hashes bytea[], ids bigint[]) returns bigint[]
-  plpgsql volatile set lock_timeout=1ms
+  plpgsql volatile set lock_timeout=20ms
   sha256 294472e86d65a574676ec6f3be83eed7d39fa9cfc665b496b8d73293c6635208  -- As take_unique, but raises WK005 where that would wait.
 
 function weirkeeper.tell_final(ids bigint[]) returns integer

@@ -155,9 +155,10 @@ end $$;
 comment on function weirkeeper.take_over is
   'Gives the keys of completed jobs that do not keep them to new ones; whether there were any.';
 
--- The bound on the wait ends with this function: a setting of its own.
+-- The bound on the wait ends with this function: a setting of its own. It is long enough for the
+-- short locks that any insert may meet, so that only an open transaction is taken for one.
 create function weirkeeper.take_unique_at_once(hashes bytea[], ids bigint[]) returns bigint[]
-language plpgsql set lock_timeout = '1ms' as $$
+language plpgsql set lock_timeout = '20ms' as $$
 begin
   return weirkeeper.take_unique(hashes, ids);
 exception when lock_not_available then
