@@ -173,7 +173,7 @@ class Executor:
         return taken
 
     def cancel(self, job_ids: Sequence[int]) -> list[Claim]:
-        """Have running jobs stopped; if one of these does not run, take all claims out that wait."""
+        """Have running jobs stopped; if one does not run, take all claims out that wait."""
         self._cancels.extend(job_ids)
         os.eventfd_write(self._wake, 1)
         return [] if all(job_id in self._running for job_id in job_ids) else self.take_back()

@@ -56,13 +56,15 @@ def _wait_again(store: Store, row: Row, goes: Fate, outcome: str) -> None:
 
 
 def expire_due(store: Store, now: datetime) -> None:
-    """Discard what has not started in time."""
+    """Discard what was to start before now, waits, and was never tried."""
     late = [row for row in store.expiring if row.opts.expires_at and row.opts.expires_at <= now]
     for row in late:
+        if row.where == HELD:
+            continue  # it may be given back
         store.expiring.remove(row)
-        if row.where in (READY, SCHEDULED):
+        if row.where in (READY, SCHEDULED) and not row.log:
             row.run += 1
-            told = "it had not started when it expired"
+            told = "it was to start before it expired, and did not"
             store.write(row, "discarded", DISCARDED, error=told, cause="expired")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shared.errors import Conflict, DatabaseUnavailable, InvalidArguments, NotFound
+from shared.errors import Conflict, InvalidArguments, NotFound
 from shared.jobs.inspect import Explanation, Job, JobFilter, Overview, PeriodicStatus
 from shared.jobs.port import EVERY_JOB, untold
 from shared.jobs.states import CANCELLED, COMPLETED, DISCARDED, PENDING, RETRYABLE, RUNNING
@@ -23,8 +23,6 @@ from shared.postgres.inspector_pages import FAR, Pages
 from shared.postgres.inspector_rows import attempt_of, bounded, job_of, number_of
 from shared.postgres.periodic import periodic_status, run_periodic
 from shared.postgres.statements import statement
-
-_TRIES = 5  # of one batch that met a deadlock
 
 
 class PostgresInspector:
@@ -133,7 +131,7 @@ class PostgresInspector:
         return run_periodic(self._conn, name)
 
     def _one(self, move: Move, job_id: str) -> Moved:
-        moved = self._tried(move, [number_of(job_id)])
+        moved = move(self._conn, [number_of(job_id)])
         if not moved:
             raise _unknown(job_id)
         return moved[0]
@@ -145,19 +143,9 @@ class PostgresInspector:
         total = 0
         for state in states if wanted.state is None else {wanted.state}.intersection(states):
             for ids in self._pages.of(replace(wanted, state=state), None, controls.BATCH):
-                total += sum(moved.changed for moved in self._tried(move, ids))
+                total += sum(moved.changed for moved in move(self._conn, ids))
                 told(total)
         return total
-
-    def _tried(self, move: Move, ids: Sequence[int]) -> Sequence[Moved]:
-        """A deadlock with somebody else's statement undoes one batch, which is tried again."""
-        for _ in range(_TRIES - 1):
-            try:
-                return move(self._conn, ids)
-            except DatabaseUnavailable as error:
-                if not error.sqlstate.startswith("40"):
-                    raise
-        return move(self._conn, ids)
 
     def _described(self, ids: Sequence[int], state: str | None = None) -> Sequence[Job]:
         """Jobs as they stand; one that moved on between two reads may be of another state."""

@@ -45,7 +45,6 @@ app = App(
         _kind("ok"),
         _kind("echo", f"{HERE}:echo"),
         _kind("hold", f"{HERE}:hold"),
-        _kind("keyed", f"{HERE}:hold", max_per_key=1),
         _kind("fail", "tests.support.app:fail", max_attempts=3),
         _kind("answer", "tests.support.app:answer", max_attempts=1),
         _kind("listed"),

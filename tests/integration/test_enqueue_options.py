@@ -208,6 +208,8 @@ def test_ten_thousand_that_expired_do_not_hold_up_one_that_did_not(conn):
     ("options", "said"),
     [
         ("expires_at => 'infinity'", "expires_at: expected a moment"),
+        ("run_at => '294276-01-01'", "run_at and expires_at: expected a moment in the years 1 to"),
+        ("run_at => '4713-01-01 BC'", "run_at and expires_at: expected a moment in the years 1 to"),
         ("expires_at => now(), run_at => now() + interval '1 s'", "a moment after run_at"),
         ("tags => array['']", "tags: expected at most 16"),
         ("tags => array[null]", "tags: expected at most 16"),

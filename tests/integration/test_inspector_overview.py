@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shared.postgres.statements import statement
 from tests.support.steps import (
     DISCARDED,
     EPOCH,
@@ -148,3 +150,29 @@ def test_explained_at_its_end(steps):
         found = steps.inspector.explain(steps.run(**end))
         assert found.where == "ended"
         assert said in found.sentence
+
+
+@pytest.mark.parametrize("name", ["overview", "explain"])
+def test_a_long_line_is_never_read_whole(steps, name):
+    fill(steps, 3000)
+    job = steps.enqueue()
+    steps.conn.execute("analyze")
+    params = {"kind": None, "cap": 100, "id": job, "many": 100}
+    with steps.conn.transaction():
+        steps.conn.execute(statement("inspector/bound"))
+        rows = steps.conn.execute(
+            "explain (analyze, timing off, costs off) " + statement(f"inspector/{name}"), params
+        )
+        plan = "\n".join(row[0] for row in rows)
+    for table in ("job", "ready", "attempt"):
+        assert f"Seq Scan on {table} " not in plan
+    most = max(int(n) for n in re.findall(r"on (?:ready|job|attempt) .*rows=(\d+)", plan))
+    assert most <= 100, plan
+
+
+def test_jobs_of_other_kinds_are_before_it_only_when_their_priority_is_first(steps):
+    life(steps)
+    for priority in (1, 2, 2, 3):
+        steps.enqueue("t.sleep", {"seconds": 0}, priority=priority)
+    steps.enqueue()
+    assert steps.inspector.explain(steps.enqueue()).facts["ahead"] == 2

@@ -106,7 +106,7 @@ def test_mistakes_are_told_in_one_line(queue, say, arguments, code, said):
 def test_periodic_jobs_are_shown_and_run_by_hand(queue, ask, say):
     shown = {one["name"]: one for one in ask("jobs", "periodic")}
     assert shown, "the engine's own are declared with every application"
-    name = sorted(shown)[0]
+    name = min(shown)
     started = ask("jobs", "run-periodic", name)["id"]
     assert ask("jobs", "get", started)["kind"] == shown[name]["kind"]
     assert name in say("jobs", "periodic")[1]

@@ -150,6 +150,7 @@ table weirkeeper.event  -- What happened; append-only, pruned. The outbox itself
   data jsonb not null default '{}'::jsonb
   occurred_at timestamp with time zone not null default clock_timestamp()
   trace text
+  constraint event_occurred_at_check CHECK (weirkeeper.is_moment(occurred_at))
   constraint event_owner_id_check CHECK ((length(owner_id) <= 200))
   constraint event_subject_check CHECK ((length(subject) <= 2048))
   constraint event_trace_check CHECK ((length(trace) <= 200))
@@ -215,7 +216,7 @@ table weirkeeper.job  -- Payload and limits of a job; immutable, pruned. No even
   constraint job_max_attempts_check CHECK ((max_attempts >= 1))
   constraint job_owner_id_check CHECK ((length(owner_id) <= 200))
   constraint job_priority_check CHECK (((priority >= 1) AND (priority <= 4)))
-  constraint job_run_at_check CHECK (((run_at IS NULL) OR isfinite(run_at)))
+  constraint job_run_at_check CHECK (weirkeeper.is_moment(run_at))
   constraint job_timeout_ms_check CHECK ((timeout_ms > 0))
   constraint job_trace_check CHECK ((length(trace) <= 200))
   constraint job_pkey PRIMARY KEY (id)
@@ -386,7 +387,7 @@ table weirkeeper.scheduled  -- Jobs that wait for their time; promoted in batche
   run integer not null
   why text not null
   constraint scheduled_attempt_check CHECK ((attempt >= 0))
-  constraint scheduled_run_at_check CHECK (isfinite(run_at))
+  constraint scheduled_run_at_check CHECK (weirkeeper.is_moment(run_at))
   constraint scheduled_run_check CHECK ((run >= 0))
   constraint scheduled_why_check CHECK ((why = ANY (ARRAY['delay'::text, 'retry'::text, 'snooze'::text])))
   constraint scheduled_pkey PRIMARY KEY (job_id)
@@ -437,7 +438,7 @@ function weirkeeper.check_object(what text, value jsonb) returns void
 
 function weirkeeper.check_options(priority integer, run_at timestamp with time zone, max_attempts integer, timeout_ms integer, tags text[], expires_at timestamp with time zone) returns void
   plpgsql stable
-  sha256 7eead854b712bdaa13d452bcd985a6b872e75b7a16c82144ae682999c7d12209  -- Raises WK004 for options that no job can have.
+  sha256 affff783ceff37554a12535e5867ac3177824017493a051b7670f774055a629c  -- Raises WK004 for options that no job can have.
 
 function weirkeeper.check_unique(by_args boolean, keys text[], period interval, states text[]) returns text[]
   plpgsql immutable
@@ -475,9 +476,13 @@ function weirkeeper.hold_unique(ids bigint[]) returns TABLE(job_id bigint, held_
   plpgsql volatile
   sha256 67be70f92bb97b7ca9c5f4c38b0700a80d4af7fac27990f4c4fbaa25b4e77c89  -- Takes the keys of jobs that are to run again; returns those that may not, and whose key it is.
 
+function weirkeeper.is_moment(moment timestamp with time zone) returns boolean
+  sql immutable
+  sha256 2e2e2bbcec1bed9919bda723314ad8100569e77fe43cfe274e90c3a6353fda6d  -- Whether a moment is in the years 1 to 9999, which every program can read; NULL for NULL.
+
 function weirkeeper.job_complete() returns trigger
   plpgsql volatile
-  sha256 6e50e9855cabf2d27e10a4795cc1f0f1bd6fe4e0915c82e008868187bd2b4b72  -- Trigger: fills in and places a job.
+  sha256 1e292499b22f3042d150d2f7a2d9a82bb30647b6389f4833383a974f7cf827ea  -- Trigger: fills in and places a job.
 
 function weirkeeper.number_staged(kind text) returns bigint[]
   plpgsql volatile

@@ -209,3 +209,25 @@ def test_a_clock_never_goes_back():
         clock.advance(-1)
     with pytest.raises(Exception, match="time zone"):
         StoppedClock(clock.wall().replace(tzinfo=None))
+
+
+def test_33_two_jobs_with_one_concurrency_key_never_run_at_once():
+    keyed = EnqueueOpts(concurrency_key="k")
+    ran = []
+
+    def handler(ctx, args):
+        ran.append(args["n"])
+        engine.run_due()  # as another thread would meanwhile
+        if args["n"] == 1:
+            assert ran == [1, 3]
+            told = engine.explain(second)
+            assert (told.where, told.waits_for) == ("parked", "key")
+            assert first in told.sentence
+
+    engine = runtime(handlers={"a.job": handler})
+    first = engine.enqueue("a.job", {"n": 1}, keyed)
+    second = engine.enqueue("a.job", {"n": 2}, keyed)
+    engine.enqueue("a.job", {"n": 3}, EnqueueOpts(concurrency_key="another"))
+    engine.run_due()
+    assert ran == [1, 3, 2]
+    assert {job.state for job in engine.list()} == {"completed"}

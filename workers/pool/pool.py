@@ -163,7 +163,7 @@ class Pool:
             self._sweep()
 
     def cancel(self, key: int) -> None:
-        """Ask a job to stop; its end comes when its child is gone. Harmless when it ended already."""
+        """Ask a job to stop; its end comes when its child is gone. Harmless when it has ended."""
         for slot in self._slots:
             if slot.state is State.BUSY and slot.job is not None and slot.job.key == key:
                 slot.ask("cancelled", self._clock.monotonic() + self._grace)

@@ -7,6 +7,14 @@
 --    claims' floor rests on it (shared/postgres/floors.py).
 -- 2. No foreign keys on the claim path: `weirkeeper verify` judges what they would.
 
+-- Postgres knows moments that programs cannot read: infinity, 4713 BC, the year 294276. One stored row
+-- of that kind would break every list that comes to it.
+create function weirkeeper.is_moment(moment timestamptz) returns boolean
+language sql immutable parallel safe
+return moment > '0001-01-02 00:00+00'::timestamptz and moment < '9999-12-31 00:00+00'::timestamptz;
+comment on function weirkeeper.is_moment is
+  'Whether a moment is in the years 1 to 9999, which every program can read; NULL for NULL.';
+
 -- ── declarations: written at boot and by `weirkeeper migrate` from the application as data ──────
 
 create table weirkeeper.queue (
@@ -60,7 +68,8 @@ create table weirkeeper.event (
   type text not null,
   subject text not null check (length(subject) <= 2048),
   data jsonb not null default '{}',
-  occurred_at timestamptz not null default clock_timestamp(),
+  occurred_at timestamptz not null default clock_timestamp()
+    check (weirkeeper.is_moment(occurred_at)),
   trace text check (length(trace) <= 200)
 );
 comment on table weirkeeper.event is
@@ -107,7 +116,7 @@ create table weirkeeper.job (
   awaited boolean not null,
   owner_id text check (length(owner_id) <= 200),
   event_id uuid,
-  run_at timestamptz check (run_at is null or isfinite(run_at)),
+  run_at timestamptz check (weirkeeper.is_moment(run_at)),
   trace text check (length(trace) <= 200),
   created_at timestamptz not null default now()
 );
@@ -132,7 +141,7 @@ comment on table weirkeeper.ready is
 
 create table weirkeeper.scheduled (
   job_id bigint primary key,
-  run_at timestamptz not null check (isfinite(run_at)),
+  run_at timestamptz not null check (weirkeeper.is_moment(run_at)),
   queue text not null,
   kind text not null,
   priority smallint not null,

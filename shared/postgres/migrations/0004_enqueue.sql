@@ -54,7 +54,7 @@ begin
   new.timeout_ms := coalesce(new.timeout_ms, declared.timeout_ms);
   new.awaited := coalesce(new.awaited, declared.awaited);
   perform pg_current_xact_id();  -- rule 1: a transaction id before a sequence number
-  if new.tags is not null or new.expires_at is not null then
+  if coalesce(new.tags::text, new.expires_at::text, new.run_at::text) is not null then
     perform weirkeeper.check_options(
       new.priority, new.run_at, new.max_attempts, new.timeout_ms, new.tags, new.expires_at);
     insert into weirkeeper.expiry (queue, expires_at, job_id)
@@ -217,9 +217,9 @@ begin
     raise exception using errcode = 'WK004', message = format(
       'priority: expected 1 (first) to 4; got %s; leave it out for 2', priority);
   end if;
-  if not isfinite(run_at) or not isfinite(expires_at) then
+  if not weirkeeper.is_moment(run_at) or not weirkeeper.is_moment(expires_at) then
     raise exception using errcode = 'WK004', message = format(
-      'run_at and expires_at: expected a moment; got %s and %s; leave them out for none',
+      'run_at and expires_at: expected a moment in the years 1 to 9999; got %s and %s; leave them out for none',
       run_at, expires_at);
   end if;
   if expires_at <= run_at then

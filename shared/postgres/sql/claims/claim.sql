@@ -6,9 +6,10 @@
 -- skipped; it keeps its place, so that resuming it moves nothing.
 with lane as materialized (
   select l.kind, l.priority, l.bound, l.n,
-         not exists (select from weirkeeper.paused s
-                     where s.what = 'kind' and s.name = l.kind
-                        or s.what = 'queue' and s.name = %(queue)s) as open
+         not coalesce((select bool_or(s.what = 'queue' and s.name = %(queue)s)
+                       from weirkeeper.paused s), false)
+         and l.kind <> all (array(select s.name from weirkeeper.paused s where s.what = 'kind'))
+           as open
   from unnest(%(kinds)s::text[], %(priorities)s::smallint[], %(bounds)s::bigint[])
        with ordinality as l (kind, priority, bound, n)
 ), picked as materialized (

@@ -55,10 +55,10 @@ left join lateral (
     select count(*) as n from (
       select from weirkeeper.ready b
       where b.queue = y.queue and b.kind = other.name and b.priority = priority.n
-        and (priority.n < y.priority or other.name = y.kind and b.seq < y.seq)
+        and b.seq < case when priority.n = y.priority then y.seq else 9223372036854775807 end
       limit %(many)s) c
   ) lane
-  where other.queue = y.queue
+  where other.queue = y.queue and (priority.n < y.priority or other.name = y.kind)
 ) ahead on y.job_id is not null
 left join lateral (
   select count(*)::integer as n, min(b.job_id)::text as holder

@@ -1,0 +1,341 @@
+"""The life of jobs, whatever the order of events: the database does what the model does.
+
+Two consumers with hints and floors of their own claim from one queue, transactions commit late,
+owners die, people cancel and retry, time passes, old jobs are pruned. After every step each job is
+in the state that the model says; at the end every promise of `weirkeeper verify` is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from shared.app import load_app
+from shared.errors import Conflict
+from shared.jobs.port import EnqueueOpts, Unique
+from shared.jobs.states import COMPLETED
+from shared.jobs.work import Claim, Finish
+from shared.postgres import completions
+from shared.postgres.catalog import declare
+from shared.postgres.claims import Claims
+from shared.postgres.connect import Use, connect
+from shared.postgres.inspector import PostgresInspector
+from shared.postgres.jobs import PostgresJobs
+from shared.postgres.promotions import promote
+from shared.postgres.rescues import rescue
+from shared.postgres.retention import prune_jobs
+from shared.postgres.verify import violations
+from tests.support.job_model import ENDED, HELD, READY, SCHEDULED, ModelJob
+
+APP = "tests.support.app:app"
+KINDS = ("t.ok", "t.noop")
+CLEAR = (
+    "truncate weirkeeper.job, weirkeeper.ready, weirkeeper.scheduled, weirkeeper.running,"
+    " weirkeeper.attempt, weirkeeper.unique_key, weirkeeper.expiry"
+)
+HOUR, DAY = 3600.0, 86_400.0
+consumers = st.sampled_from((0, 1))
+priorities = st.sampled_from((2, 3))  # few lanes, so that jobs meet in them
+outcomes = st.sampled_from(
+    (
+        ("completed", None),
+        ("failed", None),
+        ("failed", 0.0),
+        ("timeout", None),
+        ("crashed", None),
+        ("snoozed", 0.0),
+        ("snoozed", HOUR),
+        ("discarded", None),
+        ("interrupted", 0.0),
+    )
+)
+picks = st.integers(0, 1_000_000)
+
+
+class Consumer:
+    """A queue process's claims: its session, its epoch, what it holds."""
+
+    def __init__(self, url: str, number: int) -> None:
+        self.conn = connect(url, f"consumer {number}", Use.HOT)
+        self.epoch = number + 1
+        self.begin()
+
+    def begin(self) -> None:
+        """A new life of the process."""
+        self.epoch += 10
+        self.claims = Claims(self.conn, "t", self.epoch)
+        self.held: dict[str, Claim] = {}
+
+
+class World:
+    """The database and its sessions, for all examples."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.conn = connect(url, "world")
+        declare(self.conn, load_app(APP))
+        self.jobs = PostgresJobs(self.conn)
+        self.inspector = PostgresInspector(self.conn)
+        self.consumers = [Consumer(url, n) for n in (0, 1)]
+
+    def clear(self) -> None:
+        self.conn.execute(CLEAR)
+        for consumer in self.consumers:
+            consumer.begin()
+
+    def close(self) -> None:
+        for session in (self.conn, *(consumer.conn for consumer in self.consumers)):
+            session.close()
+
+
+class JobMachine(RuleBasedStateMachine):
+    """Steps, made in the database and in the model."""
+
+    world: World
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world.clear()
+        self.model: dict[str, ModelJob] = {}
+        self.late: list[tuple[psycopg.Connection[Any], str]] = []
+        self.stale: list[tuple[int, Claim]] = []
+
+    def teardown(self) -> None:
+        for conn, _ in self.late:
+            conn.close()
+        broken = violations(self.world.conn, DAY)
+        assert [v for v in broken if v.rule != "running_without_owner"] == []
+
+    # ── enqueueing ──────────────────────────────────────────────────────────────────────────────
+
+    @rule(
+        kind=st.sampled_from(KINDS),
+        priority=priorities,
+        max_attempts=st.integers(1, 3),
+        later=st.booleans(),
+    )
+    def enqueue(self, kind: str, priority: int, max_attempts: int, later: bool) -> None:
+        run_at = self._in_an_hour() if later else None
+        opts = EnqueueOpts(priority=priority, max_attempts=max_attempts, run_at=run_at)
+        job = self.world.jobs.enqueue(kind, {}, opts)
+        self.model[job] = ModelJob(max_attempts, where=SCHEDULED if later else READY)
+
+    @rule(number=st.just(1))
+    def enqueue_unique(self, number: int) -> None:
+        opts = EnqueueOpts(unique=Unique(), max_attempts=2)
+        job = self.world.jobs.enqueue("t.ok", {"number": number}, opts)
+        holder = self._holder(number)
+        assert holder in (None, job)
+        if holder is None:
+            assert job not in self.model
+            self.model[job] = ModelJob(2, unique=number)
+
+    @precondition(lambda self: len(self.late) < 3)
+    @rule(kind=st.sampled_from(KINDS), priority=priorities, who=consumers)
+    def begin_late(self, kind: str, priority: int, who: int) -> None:
+        """Draw a number in line and leave the transaction open; another overtakes it."""
+        conn = psycopg.connect(self.world.url)
+        opts = EnqueueOpts(priority=priority, max_attempts=2)
+        self.late.append((conn, PostgresJobs(conn).enqueue(kind, {}, opts)))
+        self.enqueue(kind, priority, 2, later=False)
+        self.claim(who, 4, starts=False)
+
+    @precondition(lambda self: self.late)
+    @rule(pick=picks, commits=st.booleans(), who=consumers)
+    def end_late(self, pick: int, commits: bool, who: int) -> None:
+        """What was overtaken appears behind the hints, and is found at once."""
+        conn, job = self.late.pop(pick % len(self.late))
+        if commits:
+            conn.commit()
+            self.model[job] = ModelJob(2)
+        else:
+            conn.rollback()
+        conn.close()
+        self.claim(who, 4, starts=False)
+
+    # ── running ─────────────────────────────────────────────────────────────────────────────────
+
+    @rule(who=consumers, limit=st.integers(1, 4), starts=st.booleans())
+    def claim(self, who: int, limit: int, starts: bool) -> None:
+        consumer = self.world.consumers[who]
+        claims = consumer.claims.claim(KINDS, limit)
+        assert len(claims) <= limit
+        assert bool(claims) == bool(self._in(READY)), "an empty claim means that nothing is in line"
+        for claim in claims:
+            job = self.model[str(claim.job_id)]
+            job.claim()
+            assert (claim.run, claim.attempt) == (job.run, job.attempt)
+            assert claim.max_attempts == job.max_attempts
+            job.started = starts
+            consumer.held[str(claim.job_id)] = claim
+        if starts:
+            consumer.claims.mark_started(claims)
+
+    @rule(who=consumers, pick=picks, how=outcomes)
+    def finish(self, who: int, pick: int, how: tuple[str, float | None]) -> None:
+        if (held := self._held(who, pick)) is None:
+            return
+        consumer, job, claim = held
+        outcome, delay = how
+        goes = self.model[job].goes(outcome, delay)
+        finish = Finish(
+            claim.job_id,
+            claim.token,
+            outcome=outcome,
+            state=goes.state,
+            delay=goes.delay,
+            spent=goes.spent,
+        )
+        assert completions.finish(consumer.conn, consumer.epoch, [finish]) == 1
+        self.model[job].finish(goes)
+
+    @rule(who=consumers, pick=picks)
+    def give_back(self, who: int, pick: int) -> None:
+        if (held := self._held(who, pick)) is not None:
+            consumer, job, claim = held
+            assert consumer.claims.give_back([claim]) == 1
+            self.model[job].give_back()
+
+    @precondition(lambda self: self.stale)
+    @rule(pick=picks)
+    def finish_without_the_fence(self, pick: int) -> None:
+        epoch, claim = self.stale[pick % len(self.stale)]
+        for finish in (
+            Finish(claim.job_id, claim.token),
+            Finish(claim.job_id, claim.token, outcome="failed", state="discarded", error="late"),
+        ):
+            assert completions.finish(self.world.conn, epoch, [finish]) == 0
+
+    @rule(who=consumers)
+    def die(self, who: int) -> None:
+        """The owner is gone; somebody finds out; its next life claims anew."""
+        consumer = self.world.consumers[who]
+        counts = rescue(self.world.conn, {consumer.epoch: "dead"})
+        assert counts == {"dead": len(consumer.held)}
+        for job, claim in consumer.held.items():
+            self.model[job].rescue()
+            self.stale.append((consumer.epoch, claim))
+        consumer.begin()
+
+    # ── by hand ─────────────────────────────────────────────────────────────────────────────────
+
+    @precondition(lambda self: self.model)
+    @rule(pick=picks)
+    def cancel(self, pick: int) -> None:
+        job = self._pick(pick)
+        assert self.world.inspector.cancel(job) == self.model[job].cancel()
+
+    @precondition(lambda self: self.model)
+    @rule(pick=picks)
+    def retry(self, pick: int) -> None:
+        job = self._pick(pick)
+        known = self.model[job]
+        holder = None if known.unique is None else self._holder(known.unique)
+        refused = known.state == COMPLETED or (known.where == ENDED and holder is not None)
+        if refused:
+            with pytest.raises(Conflict) as error:
+                self.world.inspector.retry(job)
+            if known.state != COMPLETED:
+                assert error.value.job_id == holder
+            return
+        state = self.world.inspector.retry(job)
+        known.retry()
+        assert state == known.state
+
+    # ── time ────────────────────────────────────────────────────────────────────────────────────
+
+    @rule()
+    def an_hour_passes(self) -> None:
+        self.world.conn.execute("update weirkeeper.scheduled set run_at = run_at - interval '2h'")
+        promoted, due = promote(self.world.conn, "t")
+        assert promoted == len(self._in(SCHEDULED))
+        assert due is None
+        for job in self._in(SCHEDULED):
+            self.model[job].where = READY
+
+    @rule()
+    def a_month_passes(self) -> None:
+        """For what has ended: it is pruned."""
+        for table, moment in (("attempt", "finished_at"), ("job", "created_at")):
+            self.world.conn.execute(
+                f"update weirkeeper.{table} set {moment} = {moment} - interval '30 days'"
+            )
+        pruned = prune_jobs(self.world.conn, DAY, 7 * DAY, lambda: False)
+        ended = self._in(ENDED)
+        assert (pruned.rows, pruned.whole) == (len(ended), True)
+        for job in ended:
+            del self.model[job]
+
+    @invariant()
+    def every_job_is_where_the_model_says(self) -> None:
+        seen = {job.id: (job.state, job.attempt) for job in self.world.inspector.list(limit=500)}
+        assert seen == {job: (m.state, m.attempt) for job, m in self.model.items()}
+        held = {job for consumer in self.world.consumers for job in consumer.held}
+        assert held == set(self._in(HELD))
+
+    # ── of the machine ──────────────────────────────────────────────────────────────────────────
+
+    def _in(self, where: str) -> list[str]:
+        return [job for job, known in self.model.items() if known.where == where]
+
+    def _pick(self, pick: int) -> str:
+        return sorted(self.model, key=int)[pick % len(self.model)]
+
+    def _holder(self, number: int) -> str | None:
+        for job, known in self.model.items():
+            if known.unique == number and known.keeps_others_out:
+                return job
+        return None
+
+    def _held(self, who: int, pick: int) -> tuple[Consumer, str, Claim] | None:
+        """One of the claims of a consumer, taken from it; None = it has none."""
+        consumer = self.world.consumers[who]
+        if not consumer.held:
+            return None
+        job = sorted(consumer.held, key=int)[pick % len(consumer.held)]
+        claim = consumer.held.pop(job)
+        self.stale.append((consumer.epoch, claim))
+        return consumer, job, claim
+
+    def _in_an_hour(self) -> Any:
+        row = self.world.conn.execute("select now() + interval '1 hour'").fetchone()
+        assert row is not None
+        return row[0]
+
+
+@pytest.fixture
+def machine(database_url: str) -> Iterator[type[JobMachine]]:
+    world = World(database_url)
+    yield type("Machine", (JobMachine,), {"world": world})
+    world.close()
+
+
+QUICK = settings(
+    max_examples=40,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.mark.timeout(600)
+def test_the_database_does_what_the_model_does(machine: type[JobMachine]) -> None:
+    run_state_machine_as_test(machine, settings=QUICK)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_database_does_what_the_model_does_for_long(machine: type[JobMachine]) -> None:
+    run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=400))
