@@ -142,10 +142,24 @@ MISTAKES = [
     ("/v1/jobs/-1/wait", 400, "id: expected"),
     ("/v1/jobs/99999999999999999999/wait", 400, "id: expected"),
     ("/v1/jobs/1%3Bselect/wait", 400, "id: expected"),
-    ("/v1/jobs/1/wait?max=31", 400, "max: expected a number of seconds from 0 to 30"),
+    ("/v1/jobs/1/wait?max=31", 400, "max: expected a decimal number of seconds from 0 to 30"),
     ("/v1/jobs/1/wait?max=-1", 400, "max: expected"),
     ("/v1/jobs/1/wait?max=nan", 400, "max: expected"),
     ("/v1/jobs/1/wait?max=", 400, "max: expected"),
+    (
+        "/v1/jobs/1/wait?max=1_0",
+        400,
+        "max: expected a decimal number of seconds from 0 to 30; got '1_0'",
+    ),
+    ("/v1/jobs/1/wait?max=%D9%A1", 400, "max: expected"),
+    ("/v1/jobs/1/wait?max=1e1", 400, "max: expected"),
+    ("/v1/jobs/1/wait?max=%2B1", 400, "max: expected"),
+    ("/v1/jobs/1/wait?max=+1", 400, "max: expected"),
+    ("/v1/jobs/1/wait?max=30.000000001", 400, "max: expected"),
+    ("/v1/jobs/1_0/wait", 400, "id: expected"),
+    ("/v1/jobs/%D9%A1/wait", 400, "id: expected"),
+    ("/v1/jobs/1/wait/", 404, "no such route"),
+    ("/livez/", 404, "no such route"),
     ("/v1/events/7/wait?subscription=a", 400, "id: expected an event's uuid"),
     (f"/v1/events/{EVENT}/wait", 400, "subscription: expected the name of one"),
     (f"/v1/events/{EVENT}/wait?subscription=" + "a" * 64, 400, "subscription: expected"),
@@ -159,7 +173,10 @@ def test_mistakes_are_told_clearly(http):
         answer = http.get(path)
         assert answer.status_code == status, path
         assert said in answer.json()["error"], path
-    assert http.post("/v1/jobs/1/wait").status_code == 405
+    for method in ("HEAD", "POST", "OPTIONS"):
+        for path in ("/v1/jobs/1/wait", "/livez"):
+            answer = http.request(method, path)
+            assert (answer.status_code, answer.headers["allow"]) == (405, "GET"), (method, path)
 
 
 def test_the_65th_is_refused_at_once_and_places_come_back(listener, http, address, conn, programs):
