@@ -125,7 +125,8 @@ class Environment:
 # Written by our own processes for their children and for supervisord, not by people.
 EPOCH = "WEIRKEEPER_EPOCH"  # whose child a process is: shared.services.process.life_mark
 QUEUE = "WEIRKEEPER_QUEUE"  # whose kinds the children run
-INTERNAL = (EPOCH, QUEUE, "WEIRKEEPER_SLOT", "WEIRKEEPER_PYTHON")
+SUPERVISORD = "WEIRKEEPER_SUPERVISORD"  # pid whose child each program of a server must be
+INTERNAL = (EPOCH, QUEUE, SUPERVISORD, "WEIRKEEPER_SLOT", "WEIRKEEPER_PYTHON")
 
 
 def hand_down(name: str, value: str) -> None:
