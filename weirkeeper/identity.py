@@ -3,8 +3,8 @@
 The top-level names `workers relay listener shared metrics` collide with an application's own
 easily. Each program's `__main__` calls `check` before it imports anything else of ours; under
 supervisord a program starts as `python -P -m weirkeeper.identity --parent PID workers index`, which
-checks before it becomes `python -P -m workers index`, so that a foreign `workers` never runs. It also
-ties the program's life to its supervisord's, before the long imports: one that dies while its
+checks before it becomes `python -P -m workers index`, so that a foreign `workers` never runs. It
+also ties the program's life to its supervisord's, before the long imports: one that dies while its
 programs start leaves none behind.
 
 Standard library only; looks the names up without importing them.
