@@ -72,6 +72,10 @@ class Environment:
         """Names that look like settings but are none: likely misspelt."""
         return self._unknown
 
+    def unreadable(self) -> list[str]:
+        """Names of settings whose values are no UTF-8."""
+        return [name for name, value in self._values.items() if not _readable(value)]
+
     def text(self, name: str) -> str:
         """The value as it came, or the default."""
         return self._values[name]
@@ -137,6 +141,10 @@ def hand_down(name: str, value: str) -> None:
 def handed_down(name: str) -> str:
     """A variable that the parent set; "" = it did not."""
     return os.environ.get(name, "")
+
+
+def _readable(value: str) -> bool:
+    return not any("\ud800" <= sign <= "\udfff" for sign in value)  # as Python keeps such bytes
 
 
 def _known(name: str) -> bool:
