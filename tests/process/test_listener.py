@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
-from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from metrics.files import merged
 from shared.notices.waiters import LIMIT
-from shared.services.admission import CONNECTIONS, REQUEST_SECONDS
+from tests.support.callers import Caller, descriptors
 from tests.support.rows import address_when_ready, enqueue, fan_out, finish, record, session
 from tests.support.waiting import until
 
@@ -47,32 +43,6 @@ def http(address):
 def conn(database_url):
     with session(database_url) as made:
         yield made
-
-
-class Caller:
-    """One raw client: asks, and may hang up without a word."""
-
-    def __init__(self, address: str, path: str) -> None:
-        host, _, port = address.rpartition(":")
-        self.socket = socket.create_connection((host, int(port)), 10)
-        self.socket.sendall(f"GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n".encode())
-
-    def answer(self) -> tuple[int, dict[str, Any]]:
-        found = self.answer_kept()
-        self.hang_up()
-        return found
-
-    def answer_kept(self) -> tuple[int, dict[str, Any]]:
-        """The same, with the connection left open."""
-        self.socket.settimeout(40)
-        text = b""
-        while b"\r\n\r\n" not in text or not text.rstrip().endswith(b"}"):
-            text += self.socket.recv(65536) or pytest.fail(f"closed after {text!r}")
-        head, _, body = text.partition(b"\r\n\r\n")
-        return int(head.split()[1]), json.loads(body)
-
-    def hang_up(self) -> None:
-        self.socket.close()
 
 
 def waiting(http: httpx.Client, programs) -> int:
@@ -208,54 +178,6 @@ def test_the_65th_is_refused_at_once_and_places_come_back(listener, http, addres
     assert "Traceback" not in listener.text()
 
 
-HALF = (
-    b"",
-    b"GET /livez HTTP/1.1\r\n",
-    b"GET /livez HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n",
-)
-
-
-def test_half_requests_keep_nobody_out_and_are_ended(http, address, conn, listener):
-    """More of them than requests may be under way, and more than connections may be open."""
-    job_id = enqueue(conn)
-    before = descriptors(listener.pid)
-    host, _, port = address.rpartition(":")
-    for count in (300, 600):
-        crowd = [socket.create_connection((host, int(port)), 10) for _ in range(count)]
-        for one, said in zip(crowd, cycle(HALF)):
-            with contextlib.suppress(ConnectionError):  # it gave way already
-                one.sendall(said)
-        with httpx.Client(base_url=f"http://{address}", timeout=2) as newcomer:
-            assert newcomer.get("/livez").json() == {"ok": True}
-            assert newcomer.get("/readyz").json() == {"ok": True}
-            assert newcomer.get(f"/v1/jobs/{job_id}/wait?max=0").status_code == 202
-        assert descriptors(listener.pid) <= before + CONNECTIONS + 2
-        until(lambda: descriptors(listener.pid) <= before + 2, 8, "all of them are ended")
-        for one in crowd:
-            one.close()
-    assert "Traceback" not in listener.text()
-
-
-def test_a_request_byte_by_byte_is_ended_too(address):
-    """A byte now and then does not prolong the time that a request has."""
-    caller = Caller(address, "/livez")
-    assert caller.answer_kept()[0] == 200
-    begun = time.monotonic()
-    with contextlib.suppress(ConnectionError), caller.socket as opened:
-        for byte in b"GET /livez HTTP/1.1\r\n" + b"x: y\r\n" * 100:
-            opened.sendall(bytes([byte]))
-            if select.select([opened], [], [], 0.2)[0] and not opened.recv(1):
-                break
-    assert REQUEST_SECONDS - 0.5 < time.monotonic() - begun < REQUEST_SECONDS + 2
-
-
-def test_what_is_no_http_is_refused_like_everything_else(address):
-    caller = Caller(address, "/livez HTTP/1.1\r\nno header\r\n\r\n")
-    status, body = caller.answer()
-    assert status == 400
-    assert "expected an HTTP request" in body["error"]
-
-
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("cycles", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_many_cycles_leave_nothing_behind(http, address, conn, programs, listener, cycles):
@@ -265,7 +187,7 @@ def test_many_cycles_leave_nothing_behind(http, address, conn, programs, listene
     assert http.get(f"/v1/jobs/{done_job}/wait").status_code == 200  # opens the read connection
     before = descriptors(listener.pid)
 
-    def one(n: int) -> None:
+    def cycle(n: int) -> None:
         if n % 4 == 0:
             Caller(address, f"/v1/jobs/{open_job}/wait?max=30").hang_up()
         elif n % 4 == 1:
@@ -276,15 +198,11 @@ def test_many_cycles_leave_nothing_behind(http, address, conn, programs, listene
             assert http.get("/v1/jobs/999999/wait?max=30").status_code in (404, 503)
 
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(one, range(cycles)))
+        list(pool.map(cycle, range(cycles)))
     http.close()
     until(lambda: waiting(http, programs) == 0, 5, "nobody waits any more")
     until(lambda: descriptors(listener.pid) <= before, 10, "every connection is closed")
     assert "Traceback" not in listener.text()
-
-
-def descriptors(pid: int) -> int:
-    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
 def test_lost_sessions_are_opened_again_and_nobody_is_forgotten(http, conn, programs):
