@@ -4,40 +4,39 @@
     GET /v1/events/{id}/wait?subscription=…&max=2      200 fanned out · 202 not yet
     GET /livez · /readyz                               200 · 503
 
-Otherwise 400 (a bad id or bound, said clearly), 404 (no such id), 503 with Retry-After
-(`reason`: full, database). Stands before listener.waiting. Reads nothing itself.
+Otherwise 400 (a bad id or bound, said clearly), 404 (no such id or route), 405 (not GET), 503 with
+Retry-After (`reason`: full, database). Stands before listener.waiting. Reads nothing itself.
 """
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from listener.waiting import CallerGone, Waiting
 from shared.clock import SYSTEM
 from shared.errors import InvalidArguments, NotFound, WaitersFull, WeirkeeperError
 from shared.jobs.kinds import MAX_NAME
 from shared.notices.channels import FANOUT, FINAL, LABELS, is_event_id, is_job_id
+from shared.services.routing import NO_STORE, application, health, refusal
 from shared.telemetry.instruments import Instruments
 
 DEFAULT_SECONDS = 2.0
 MOST_SECONDS = 30.0
-NO_STORE = {"cache-control": "no-store"}
+# What float() takes besides is no number of ours: underscores, exponents, signs, other digits.
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 PATHS = (
     "/v1/jobs/{id}/wait?max=SECONDS",
     "/v1/events/{id}/wait?subscription=NAME&max=SECONDS",
     "/livez",
     "/readyz",
 )
-NO_ROUTE = f"no such route; there are: GET {', GET '.join(PATHS)}"
 GONE = 499  # what nobody will read: the caller hung up
 
 
@@ -66,15 +65,15 @@ class Routes:
 
     def app(self) -> Starlette:
         """The ASGI application."""
-        return Starlette(
-            routes=[
-                Route("/v1/jobs/{id}/wait", self.job, methods=["GET"]),
-                Route("/v1/events/{id}/wait", self.event, methods=["GET"]),
-                Route("/livez", self.livez, methods=["GET"]),
-                Route("/readyz", self.readyz, methods=["GET"]),
-            ],
-            exception_handlers={
-                HTTPException: _http_error,
+        return application(
+            {
+                "/v1/jobs/{id}/wait": self.job,
+                "/v1/events/{id}/wait": self.event,
+                "/livez": self.livez,
+                "/readyz": self.readyz,
+            },
+            PATHS,
+            {
                 InvalidArguments: _invalid,
                 NotFound: _not_found,
                 WaitersFull: _full,
@@ -119,11 +118,11 @@ class Routes:
 
     async def livez(self, _request: Request) -> Response:
         """Whether the loops turn."""
-        return _health(self._live())
+        return health(self._live())
 
     async def readyz(self, _request: Request) -> Response:
         """Whether callers can be served."""
-        return _health(self._ready())
+        return health(self._ready())
 
     async def _wait(
         self, request: Request, channel: str, key: str, done: Callable[[Any], bool]
@@ -156,50 +155,31 @@ class Routes:
 
 def _bound(request: Request) -> float:
     raw = request.query_params.get("max", str(DEFAULT_SECONDS))
-    try:
-        seconds = float(raw)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds <= MOST_SECONDS:
-        raise InvalidArguments(
-            f"max: expected a number of seconds from 0 to {MOST_SECONDS:g}; got {raw[:40]!r}"
-        )
-    return seconds
+    if _SECONDS.fullmatch(raw) and float(raw) <= MOST_SECONDS:
+        return float(raw)
+    raise InvalidArguments(
+        f"max: expected a decimal number of seconds from 0 to {MOST_SECONDS:g}; got {raw[:40]!r}"
+    )
 
 
 def _answer(body: dict[str, Any], *, done: bool) -> Response:
     return JSONResponse(body, 200 if done else 202, NO_STORE)
 
 
-def _health(reason: str) -> Response:
-    body = {"ok": False, "reason": reason} if reason else {"ok": True}
-    return JSONResponse(body, 503 if reason else 200, NO_STORE)
-
-
-def _error(status: int, message: str, **more: str) -> Response:
-    headers = {**NO_STORE, **({"retry-after": "1"} if status == 503 else {})}
-    return JSONResponse({"error": message, **more}, status, headers)
-
-
-async def _http_error(_request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return _error(status, NO_ROUTE if status == 404 else "only GET is answered")
-
-
 async def _invalid(_request: Request, error: Exception) -> Response:
-    return _error(400, str(error))
+    return refusal(400, str(error))
 
 
 async def _not_found(_request: Request, error: Exception) -> Response:
-    return _error(404, str(error))
+    return refusal(404, str(error))
 
 
 async def _full(_request: Request, error: Exception) -> Response:
-    return _error(503, str(error), reason="full")
+    return refusal(503, str(error), reason="full")
 
 
 async def _away(_request: Request, __error: Exception) -> Response:
-    return _error(503, "the database does not answer; try again", reason="database")
+    return refusal(503, "the database does not answer; try again", reason="database")
 
 
 async def _gone(_request: Request, __error: Exception) -> Response:

@@ -13,12 +13,12 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.responses import PlainTextResponse, Response
 
 from metrics.collector import Collector
 from metrics.families import FROM_DATABASE, OF_ITSELF, rendered
 from metrics.files import merged
+from shared.services.routing import application, health
 from shared.stats import Reading
 
 
@@ -61,24 +61,13 @@ def app(scrape: Scrape, live: Callable[[], str], ready: Callable[[], str]) -> St
         return Response(encode(scrape), headers={"content-type": content_type})
 
     async def livez(_request: Request) -> Response:
-        return _health(live())
+        return health(live())
 
     async def readyz(_request: Request) -> Response:
-        return _health(ready())
+        return health(ready())
 
     async def index(_request: Request) -> Response:
         return PlainTextResponse("Weirkeeper metrics: /metrics, /livez, /readyz\n")
 
-    return Starlette(
-        routes=[
-            Route("/", index, methods=["GET"]),
-            Route("/metrics", metrics, methods=["GET"]),
-            Route("/livez", livez, methods=["GET"]),
-            Route("/readyz", readyz, methods=["GET"]),
-        ]
-    )
-
-
-def _health(reason: str) -> Response:
-    body = {"ok": False, "reason": reason} if reason else {"ok": True}
-    return JSONResponse(body, 503 if reason else 200, {"cache-control": "no-store"})
+    endpoints = {"/": index, "/metrics": metrics, "/livez": livez, "/readyz": readyz}
+    return application(endpoints, ("/metrics", "/livez", "/readyz"))

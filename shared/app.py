@@ -8,8 +8,10 @@ reference site is an App like any other, in shared/site/app.py.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,6 +26,12 @@ from shared.jobs.periodic import Periodic
 SITE = "shared.site.app:app"
 ENGINE = "shared.engine:app"  # what the engine itself runs: retention and the like
 SETTING = "WEIRKEEPER_APP"
+DECLARES: dict[str, type] = {
+    "queues": Queue,
+    "kinds": Kind,
+    "event_types": EventType,
+    "subscriptions": Subscription,
+}
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,21 @@ class App:
     subscriptions: tuple[Subscription, ...] = ()
     periodics: tuple[Periodic, ...] = ()
     include_site: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what is no declaration at all."""
+        for field, declared in DECLARES.items():
+            given = getattr(self, field)
+            wrong = [given]
+            if isinstance(given, tuple | list):
+                wrong = [item for item in given if not isinstance(item, declared)]
+            if wrong:
+                raise ConfigurationError.of(
+                    f"App: {field}",
+                    f"a tuple of {declared.__name__}(…)",
+                    wrong[0],
+                    "declare each with its class",
+                )
 
     @cached_property
     def all_kinds(self) -> dict[str, Kind]:
@@ -155,10 +178,11 @@ def _import(spec: str) -> App:
             SETTING, '"module:attribute"', spec, f"set {SETTING}=myapp.background:app"
         )
     try:
-        found = getattr(importlib.import_module(module), attribute)
-    except ConfigurationError:
+        with redirect_stdout(sys.stderr):  # ours is read by programs: what `--check` prints is JSON
+            found = getattr(importlib.import_module(module), attribute)
+    except (ConfigurationError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:  # also SystemExit: a module may call sys.exit
         raise ConfigurationError.of(
             SETTING,
             "an importable module with that attribute",

@@ -24,7 +24,7 @@ class ConfigurationError(WeirkeeperError):
 
     @classmethod
     def of(cls, setting: str, expected: str, got: object, hint: str) -> ConfigurationError:
-        """Build the one form of message: what was expected, what came, what to do.
+        """Build the one form of message, one line: what was expected, what came, what to do.
 
         Args:
             setting: name of the setting or declaration at fault.
@@ -32,7 +32,8 @@ class ConfigurationError(WeirkeeperError):
             got: what it is; shown with repr.
             hint: what to set or do, as an order ("set WEIRKEEPER_X to …").
         """
-        return cls(f"{setting}: expected {expected}; got {got!r}; {hint}")
+        message = f"{setting}: expected {expected}; got {got!r}; {hint}"
+        return cls(" ".join(message.splitlines()))
 
 
 class SchemaTooOld(WeirkeeperError):

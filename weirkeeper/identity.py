@@ -2,8 +2,10 @@
 
 The top-level names `workers relay listener shared metrics` collide with an application's own
 easily. Each program's `__main__` calls `check` before it imports anything else of ours; under
-supervisord a program starts as `python -P -m weirkeeper.identity workers index`, which checks
-before it becomes `python -P -m workers index`, so that a foreign `workers` never runs either.
+supervisord a program starts as `python -P -m weirkeeper.identity --parent PID workers index`, which
+checks before it becomes `python -P -m workers index`, so that a foreign `workers` never runs. It
+also ties the program's life to its supervisord's, before the long imports: one that dies while its
+programs start leaves none behind.
 
 Standard library only; looks the names up without importing them.
 """
@@ -12,8 +14,10 @@ from __future__ import annotations
 
 import base64
 import csv
+import ctypes
 import hashlib
 import os
+import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +25,9 @@ from pathlib import Path
 NAMES = ("weirkeeper", "shared", "relay", "workers", "listener", "metrics", "panel")
 ROOT = Path(__file__).resolve().parents[1]
 CONFIGURATION = 78  # exit code: starting again will not help
+PARENT = "--parent"
+INIT = 1  # in a container it may be supervisord itself
+_PR_SET_PDEATHSIG = 1  # of prctl; what it sets survives exec
 REMEDY = (
     "run Weirkeeper in a virtual environment of its own, with python -P, and without that place in "
     "PYTHONPATH or a .pth file"
@@ -79,11 +86,33 @@ def _digest(file: Path) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Check, then become the program that the arguments name."""
+    """Check, then become the program that the arguments name.
+
+    Args:
+        arguments: maybe `--parent PID`, who is to have started us; then the module and its own.
+    """
+    parent, supervised = os.getppid(), arguments[:1] == [PARENT]
+    if supervised:
+        parent, arguments = int(arguments[1]), arguments[2:]
+    _end_with(parent, supervised=supervised)
     check()
     if not arguments:
         return
     os.execv(sys.executable, [sys.executable, "-P", "-m", *arguments])
+
+
+def _end_with(parent: int, *, supervised: bool) -> None:
+    """Get SIGTERM when the parent ends, or now when it has ended already."""
+    if not sys.platform.startswith("linux"):
+        return  # the program itself says what it needs
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent or (supervised and _is_init(parent)):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _is_init(pid: int) -> bool:
+    """Whether it adopted us: the shell that told its own parent had lost its supervisord before."""
+    return pid == INIT and b"supervisord" not in Path(f"/proc/{INIT}/cmdline").read_bytes()
 
 
 if __name__ == "__main__":

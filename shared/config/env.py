@@ -84,6 +84,10 @@ class Environment:
         """Names that look like settings but are none: likely misspelt."""
         return self._unknown
 
+    def unreadable(self) -> list[str]:
+        """Names of settings whose values are no UTF-8."""
+        return [name for name, value in self._values.items() if not _readable(value)]
+
     def text(self, name: str) -> str:
         """The value as it came, or the default."""
         return self._values[name]
@@ -153,7 +157,8 @@ class Environment:
 # Written by our own processes for their children and for supervisord, not by people.
 EPOCH = "WEIRKEEPER_EPOCH"  # whose child a process is: shared.services.process.life_mark
 QUEUE = "WEIRKEEPER_QUEUE"  # whose kinds the children run
-INTERNAL = (EPOCH, QUEUE, "WEIRKEEPER_SLOT", "WEIRKEEPER_PYTHON")
+SUPERVISORD = "WEIRKEEPER_SUPERVISORD"  # pid whose child each program of a server must be
+INTERNAL = (EPOCH, QUEUE, SUPERVISORD, "WEIRKEEPER_SLOT", "WEIRKEEPER_PYTHON")
 
 
 def hand_down(name: str, value: str) -> None:
@@ -164,6 +169,10 @@ def hand_down(name: str, value: str) -> None:
 def handed_down(name: str) -> str:
     """A variable that the parent set; "" = it did not."""
     return os.environ.get(name, "")
+
+
+def _readable(value: str) -> bool:
+    return not any("\ud800" <= sign <= "\udfff" for sign in value)  # as Python keeps such bytes
 
 
 def _known(name: str) -> bool:

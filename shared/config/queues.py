@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from shared.errors import ConfigurationError
 
+LONGEST = 86_400  # seconds
 NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 
 
@@ -34,23 +35,28 @@ class Queue:
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
-        if not NAME.fullmatch(self.name):
+        if not isinstance(self.name, str) or not NAME.fullmatch(self.name):
             raise ConfigurationError.of(
                 "queue name", "a match of [a-z][a-z0-9_]{0,40}", self.name, "rename the queue"
             )
-        if not 1 <= self.children <= 1000:
+        if type(self.children) is not int or not 1 <= self.children <= 1000:
             raise ConfigurationError.of(
                 f"queue {self.name}: children", "1 to 1000", self.children, "give it at least one"
             )
         for field in ("timeout", "poll"):
             value = getattr(self, field)
-            if not 0 < value <= 86_400:
+            if not is_duration(value):
                 raise ConfigurationError.of(
                     f"queue {self.name}: {field}",
                     "more than 0 s and at most a day",
                     value,
                     "give it in seconds",
                 )
+
+
+def is_duration(value: object) -> bool:
+    """Whether it is a number of seconds above 0, at most a day."""
+    return type(value) in (int, float) and 0 < value <= LONGEST  # type: ignore[operator]
 
 
 QUEUES = (

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from shared.config.env import Environment
 from shared.config.home import default_home, published_database_url
 from shared.config.queues import Queue
 from shared.config.spelling import command_line
+from shared.config.urls import check_url, masked
 from shared.errors import ConfigurationError
 
 KEPT_AT_MOST = 10 * 366 * 24  # hours: ten years
@@ -70,6 +70,10 @@ class Settings:
                 "a setting that docs/settings.md lists",
                 "an unknown name",
                 "correct the spelling or unset it",
+            )
+        if env.unreadable():
+            raise ConfigurationError.of(
+                env.unreadable()[0], "text in UTF-8", "other bytes", "correct it"
             )
         home = Path(env.text("WEIRKEEPER_HOME") or default_home()).absolute()
         given = _url(env, "DATABASE_URL")
@@ -133,34 +137,23 @@ class Settings:
         return shown
 
 
-def masked(url: str) -> str:
-    """A database URL as it may be shown: without its password."""
-    parts = urlsplit(url)
-    if not parts.password:
-        return url
-    user, _, host = parts.netloc.rpartition("@")
-    return parts._replace(netloc=f"{user.split(':')[0]}:***@{host}").geturl()
-
-
 def _url(env: Environment, name: str) -> str:
     raw = env.text(name)
-    if raw and not raw.startswith(("postgresql://", "postgres://")):
-        raise ConfigurationError.of(
-            name, "a URL that begins with postgresql://", raw.split("@")[-1][:40], f"set {name}"
-        )
-    return raw
+    return check_url(name, raw) if raw else ""
 
 
 def _children(raw: str) -> dict[str, int]:
     found: dict[str, int] = {}
-    for item in filter(None, (part.strip() for part in raw.split(","))):
+    for item in (part.strip() for part in raw.split(",") if raw.strip()):
         name, _, number = item.partition("=")
         if not number.isdigit() or not 1 <= int(number) <= 1000:
-            raise ConfigurationError.of(
-                "WEIRKEEPER_CHILDREN",
-                'a list such as "index=4,notify=2"',
-                item,
-                "give each queue a number from 1 to 1000",
-            )
+            raise _mistaken_children(item, "give each queue a number from 1 to 1000")
+        if name in found:
+            raise _mistaken_children(f"{name} twice", "name each queue once")
         found[name] = int(number)
     return found
+
+
+def _mistaken_children(got: str, hint: str) -> ConfigurationError:
+    expected = 'a list such as "index=4,notify=2"'
+    return ConfigurationError.of("WEIRKEEPER_CHILDREN", expected, got, hint)

@@ -11,12 +11,14 @@ import re
 from dataclasses import dataclass, field
 
 from shared.backoff import DEFAULT, Backoff
+from shared.config.queues import is_duration
 from shared.errors import ConfigurationError
 
 NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
 _HANDLER = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 MAX_NAME = 63
 MAX_SEARCHABLE = 8
+MAX_ATTEMPTS = 2**31 - 1  # what its column holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Kind:
         name: `[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*`, at most 63 characters.
         queue: name of a declared queue.
         handler: "module:function", called as `function(ctx, args)`; idempotent by contract.
-        max_attempts: tries before the job is discarded, at least 1.
+        max_attempts: tries before the job is discarded, 1 to MAX_ATTEMPTS.
         timeout: seconds one attempt may run; None = the queue's.
         backoff: delays between tries.
         awaited: flush outcomes at once; None = the queue's.
@@ -47,39 +49,43 @@ class Kind:
 
     def __post_init__(self) -> None:
         """Refuse a declaration that cannot work."""
-        if len(self.name) > MAX_NAME or not NAME.fullmatch(self.name):
+        if not _is_name(self.name):
             raise ConfigurationError.of(
                 "kind name",
                 "dotted lower-case words of at most 63 characters",
                 self.name,
                 "rename the kind",
             )
-        if not _HANDLER.fullmatch(self.handler or ""):
-            raise ConfigurationError.of(
-                f"kind {self.name}: handler", '"module:function"', self.handler, "name a function"
-            )
-        if self.max_attempts < 1:
-            raise ConfigurationError.of(
-                f"kind {self.name}: max_attempts", "1 or more", self.max_attempts, "raise it"
-            )
-        if self.timeout is not None and not 0 < self.timeout <= 86_400:
-            raise ConfigurationError.of(
-                f"kind {self.name}: timeout",
-                "more than 0 s and at most a day",
-                self.timeout,
-                "give it in seconds",
-            )
-        self._check_keys()
+        self._check_texts()
+        self._check_numbers()
 
-    def _check_keys(self) -> None:
-        if self.max_per_key < 1:
-            raise ConfigurationError.of(
-                f"kind {self.name}: max_per_key", "1 or more", self.max_per_key, "raise it"
+    def _check_texts(self) -> None:
+        if not isinstance(self.handler, str) or not _HANDLER.fullmatch(self.handler):
+            raise self._mistake("handler", '"module:function"', "name a function")
+        if not isinstance(self.queue, str):
+            raise self._mistake("queue", "the name of a queue", "name one")
+
+    def _check_numbers(self) -> None:
+        most = self.max_attempts
+        if type(most) is not int or not 1 <= most <= MAX_ATTEMPTS:
+            raise self._mistake(
+                "max_attempts", f"a whole number from 1 to {MAX_ATTEMPTS}", "set it"
             )
+        if self.timeout is not None and not is_duration(self.timeout):
+            raise self._mistake("timeout", "more than 0 s and at most a day", "give it in seconds")
+        if type(self.max_per_key) is not int or self.max_per_key < 1:
+            raise self._mistake("max_per_key", "a whole number, 1 or more", "raise it")
         if not isinstance(self.searchable, tuple) or len(self.searchable) > MAX_SEARCHABLE:
-            raise ConfigurationError.of(
-                f"kind {self.name}: searchable",
+            raise self._mistake(
+                "searchable",
                 f"a tuple of at most {MAX_SEARCHABLE} keys",
-                self.searchable,
                 "name the keys that people look for",
             )
+
+    def _mistake(self, field: str, expected: str, hint: str) -> ConfigurationError:
+        what = f"kind {self.name}: {field}"
+        return ConfigurationError.of(what, expected, getattr(self, field), hint)
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and len(name) <= MAX_NAME and bool(NAME.fullmatch(name))

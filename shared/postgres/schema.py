@@ -7,6 +7,7 @@ possible.
 
 from __future__ import annotations
 
+from shared.config.spelling import command_line
 from shared.errors import SchemaTooNew, SchemaTooOld
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
@@ -26,7 +27,7 @@ def check_schema(conn: Connection) -> int:
     newest = have[-1][0] if have else 0
     if newest < needed:
         raise SchemaTooOld(
-            f"schema: expected version {needed}; got {newest}; run `weirkeeper migrate`"
+            f"schema: expected version {needed}; got {newest}; run `{command_line()} migrate`"
         )
     for version, name, _, breaking in have:
         if version > needed and breaking:

@@ -17,7 +17,7 @@ from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from shared.services import exit_codes
 from shared.services.process import die_with_parent
-from shared.services.stop import StopSignal
+from shared.services.stop import StopSignal, end_at_once
 from shared.telemetry import logs
 
 Body = Callable[[Settings, argparse.Namespace, StopSignal], int]
@@ -54,8 +54,8 @@ def run(
     name = parser.prog
     parser.prog = COMMANDS.get(name, name)
     args = parser.parse_args(argv)
+    end_at_once()
     stop = StopSignal()
-    stop.install()  # before anything slow: a SIGTERM during start-up ends it like any other
     die_with_parent(signal.SIGTERM)  # a supervisor killed by SIGKILL must not leave us behind
     try:
         settings = Settings.load()
@@ -63,6 +63,7 @@ def run(
         if args.check:
             print(json.dumps({**settings.describe(), **found}, indent=2, default=str))  # noqa: T201
             return exit_codes.OK
+        stop.install()  # before anything that waits or must be put in order
         logs.setup(settings.log_level, process=name, slot=getattr(args, "slot", name))
         code = body(settings, args, stop)
     except ConfigurationError as error:

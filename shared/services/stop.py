@@ -14,6 +14,16 @@ from types import FrameType
 from shared.clock import SYSTEM
 
 
+def end_at_once() -> None:
+    """Have SIGTERM and SIGINT end the process, until `StopSignal.install`.
+
+    For what comes first: an application's import may take long or hang, has nobody who waits on a
+    descriptor, and leaves nothing to put in order.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class StopSignal:
     """Counts requests to stop. The first asks for a drain, the second shortens it.
 

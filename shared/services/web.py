@@ -18,9 +18,9 @@ from starlette.types import ASGIApp
 from uvicorn import Config, Server
 
 from shared.errors import ConfigurationError
+from shared.services.admission import Admission, Connection
 from shared.services.stop import StopSignal
 
-CONNECTIONS = 256  # at once; whoever comes after them is answered 503
 LAST_ANSWERS = 2  # seconds that answers under way may take after a stop
 
 
@@ -113,13 +113,14 @@ def _config(app: ASGIApp, turned: Callable[[], None]) -> Config:
         turned()
 
     return Config(
-        app,
+        Admission(app),
+        http=Connection,
+        ws="none",
         lifespan="off",
         log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,
-        limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=LAST_ANSWERS,
         callback_notify=tick,
         timeout_notify=1,

@@ -41,6 +41,14 @@ def test_what_a_kill_left_half_done_is_made_anew(cluster):
     assert {p.name for p in cluster.base.iterdir()} == {"postgres"}
 
 
+def test_an_initdb_of_a_killed_start_that_still_writes_is_not_in_the_way(cluster, monkeypatch):
+    (cluster.base / "postgres.new" / "base").mkdir(parents=True)
+    # What is written to all the time cannot be removed.
+    monkeypatch.setattr(embedded.shutil, "rmtree", lambda *_, **__: None)
+    assert embedded.initialise(cluster, "secret", sync=False)
+    assert (cluster.data / "PG_VERSION").is_file()
+
+
 def test_a_failure_is_one_line_and_leaves_no_data(cluster, monkeypatch):
     monkeypatch.setattr(embedded, "USER", "pg_not_allowed")
     with pytest.raises(ConfigurationError, match="initdb to succeed") as refused:

@@ -121,7 +121,7 @@ def test_an_empty_database_is_too_old(empty_database_url):
 
 def test_a_database_one_behind_is_too_old(conn):
     conn.execute("delete from weirkeeper.migration where version = %s", [migrations()[-1].version])
-    with pytest.raises(SchemaTooOld, match="run `weirkeeper migrate`"):
+    with pytest.raises(SchemaTooOld, match="run `script/weirkeeper migrate`"):
         check_schema(conn)
 
 

@@ -126,7 +126,7 @@ def test_version_tells_the_schema(database_url, empty_database_url):
     found = run("version", env={"DATABASE_URL": database_url}).stdout
     assert "in the database (Postgres " in found
     found = run("version", env={"DATABASE_URL": empty_database_url}).stdout
-    assert "none: run `weirkeeper migrate` in the database" in found
+    assert "none: run `script/weirkeeper migrate` in the database" in found
     away = run("version", env={"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"})
     assert away.returncode == 0
     assert "the database does not answer" in away.stdout

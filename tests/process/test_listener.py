@@ -9,13 +9,13 @@ import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from metrics.files import merged
 from shared.notices.waiters import LIMIT
+from tests.support.callers import Caller, descriptors
 from tests.support.rows import address_when_ready, enqueue, fan_out, finish, record, session
 from tests.support.waiting import until
 
@@ -43,27 +43,6 @@ def http(address):
 def conn(database_url):
     with session(database_url) as made:
         yield made
-
-
-class Caller:
-    """One raw client: asks, and may hang up without a word."""
-
-    def __init__(self, address: str, path: str) -> None:
-        host, _, port = address.rpartition(":")
-        self.socket = socket.create_connection((host, int(port)), 10)
-        self.socket.sendall(f"GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n".encode())
-
-    def answer(self) -> tuple[int, dict[str, Any]]:
-        self.socket.settimeout(40)
-        text = b""
-        while b"\r\n\r\n" not in text or not text.rstrip().endswith(b"}"):
-            text += self.socket.recv(65536) or pytest.fail(f"closed after {text!r}")
-        self.hang_up()
-        head, _, body = text.partition(b"\r\n\r\n")
-        return int(head.split()[1]), json.loads(body)
-
-    def hang_up(self) -> None:
-        self.socket.close()
 
 
 def waiting(http: httpx.Client, programs) -> int:
@@ -142,10 +121,24 @@ MISTAKES = [
     ("/v1/jobs/-1/wait", 400, "id: expected"),
     ("/v1/jobs/99999999999999999999/wait", 400, "id: expected"),
     ("/v1/jobs/1%3Bselect/wait", 400, "id: expected"),
-    ("/v1/jobs/1/wait?max=31", 400, "max: expected a number of seconds from 0 to 30"),
+    ("/v1/jobs/1/wait?max=31", 400, "max: expected a decimal number of seconds from 0 to 30"),
     ("/v1/jobs/1/wait?max=-1", 400, "max: expected"),
     ("/v1/jobs/1/wait?max=nan", 400, "max: expected"),
     ("/v1/jobs/1/wait?max=", 400, "max: expected"),
+    (
+        "/v1/jobs/1/wait?max=1_0",
+        400,
+        "max: expected a decimal number of seconds from 0 to 30; got '1_0'",
+    ),
+    ("/v1/jobs/1/wait?max=%D9%A1", 400, "max: expected"),
+    ("/v1/jobs/1/wait?max=1e1", 400, "max: expected"),
+    ("/v1/jobs/1/wait?max=%2B1", 400, "max: expected"),
+    ("/v1/jobs/1/wait?max=+1", 400, "max: expected"),
+    ("/v1/jobs/1/wait?max=30.000000001", 400, "max: expected"),
+    ("/v1/jobs/1_0/wait", 400, "id: expected"),
+    ("/v1/jobs/%D9%A1/wait", 400, "id: expected"),
+    ("/v1/jobs/1/wait/", 404, "no such route"),
+    ("/livez/", 404, "no such route"),
     ("/v1/events/7/wait?subscription=a", 400, "id: expected an event's uuid"),
     (f"/v1/events/{EVENT}/wait", 400, "subscription: expected the name of one"),
     (f"/v1/events/{EVENT}/wait?subscription=" + "a" * 64, 400, "subscription: expected"),
@@ -159,7 +152,10 @@ def test_mistakes_are_told_clearly(http):
         answer = http.get(path)
         assert answer.status_code == status, path
         assert said in answer.json()["error"], path
-    assert http.post("/v1/jobs/1/wait").status_code == 405
+    for method in ("HEAD", "POST", "OPTIONS"):
+        for path in ("/v1/jobs/1/wait", "/livez"):
+            answer = http.request(method, path)
+            assert (answer.status_code, answer.headers["allow"]) == (405, "GET"), (method, path)
 
 
 def test_the_65th_is_refused_at_once_and_places_come_back(listener, http, address, conn, programs):
@@ -207,10 +203,6 @@ def test_many_cycles_leave_nothing_behind(http, address, conn, programs, listene
     until(lambda: waiting(http, programs) == 0, 5, "nobody waits any more")
     until(lambda: descriptors(listener.pid) <= before, 10, "every connection is closed")
     assert "Traceback" not in listener.text()
-
-
-def descriptors(pid: int) -> int:
-    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
 def test_lost_sessions_are_opened_again_and_nobody_is_forgotten(http, conn, programs):

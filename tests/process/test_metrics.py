@@ -102,7 +102,16 @@ def test_health(address):
     assert httpx.get(f"http://{address}/livez").json() == {"ok": True}
     assert httpx.get(f"http://{address}/readyz").json() == {"ok": True}
     assert "/metrics" in httpx.get(f"http://{address}/").text
-    assert httpx.get(f"http://{address}/nothing").status_code == 404
+    for method, path, status in (
+        ("GET", "/nothing", 404),
+        ("GET", "/metrics/", 404),
+        ("GET", "/livez/", 404),
+        ("HEAD", "/metrics", 405),
+        ("POST", "/metrics", 405),
+    ):
+        answer = httpx.request(method, f"http://{address}{path}")
+        assert answer.status_code == status, (method, path)
+        assert method == "HEAD" or "GET" in answer.json()["error"], (method, path)
 
 
 def test_damage_and_dead_slots_are_survived(scrape, programs, address):

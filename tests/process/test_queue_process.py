@@ -185,6 +185,6 @@ def test_what_cannot_work_is_refused_with_one_line(
 ) -> None:
     program = queue.programs.start("workers", queue_name, env={**queue.env, **env})
     assert program.wait(20) == 78
-    lines = [line for line in program.text().splitlines() if line.startswith("workers:")]
+    lines = [line for line in program.text().splitlines() if line.startswith("weirkeeper worker:")]
     assert len(lines) == 1
     assert message in lines[0]

@@ -9,6 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from shared.app import load_app
+
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sql_contract.md").read_text("utf-8")
 EXPECTATION = re.compile(r"-- (gives|refused): (.*)")
 PUBLIC = ("record_event", "enqueue", "enqueue_many")
@@ -57,6 +59,14 @@ def test_every_example_does_what_it_says(conn):
             said = str(row[0]).lower() if isinstance(row[0], bool) else str(row[0])
             assert said == what, statement
     assert ran > 40
+
+
+def test_no_example_enqueues_a_kind_that_runs_for_events():
+    """Such a job would have no event, and would end discarded."""
+    kinds = set(re.findall(r"weirkeeper\.enqueue\('([\w.]+)'", PAGE))
+    kinds |= set(re.findall(r"weirkeeper\.job \(kind.*\) values \('([\w.]+)'", PAGE))
+    assert "corpus.reindex" in kinds
+    assert not kinds & {subscription.name for subscription in load_app(None).subscriptions}
 
 
 @pytest.mark.parametrize("function", PUBLIC)

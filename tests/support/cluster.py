@@ -42,7 +42,7 @@ class ThrowawayCluster:
         embedded.configure(cluster, port, settings)
         self._log = (self._base / "log").open("wb")
         self.process = subprocess.Popen(
-            launch.command(cluster, signal.SIGQUIT),
+            [*launch.command(cluster, signal.SIGQUIT), str(os.getpid())],
             cwd=Path(__file__).resolve().parents[2],
             stdin=subprocess.DEVNULL,
             stdout=self._log,

@@ -31,6 +31,19 @@ SUB = Subscription("shop.ship", ("shop.order.*",), queue="notify", handler="shop
         (lambda: Kind("mail", "q", "a:b", max_attempts=0), "kind mail: max_attempts"),
         (lambda: Kind("mail", "q", "a:b", timeout=0), "kind mail: timeout"),
         (lambda: Kind("mail", "q", "a:b", timeout=float("nan")), "kind mail: timeout"),
+        (lambda: Kind(None, "q", "a:b"), "kind name"),
+        (lambda: Kind("mail", "q", 7), "kind mail: handler"),
+        (lambda: Kind("mail", [], "a:b"), "kind mail: queue: expected the name of a queue; got []"),
+        (lambda: Kind("mail", "q", "a:b", max_attempts=2**31), "whole number from 1 to 2147483647"),
+        (lambda: Kind("mail", "q", "a:b", max_attempts=True), "kind mail: max_attempts"),
+        (lambda: Kind("mail", "q", "a:b", timeout="5"), "kind mail: timeout: expected more than 0"),
+        (lambda: Queue("a", timeout="5"), "queue a: timeout: expected more than 0 s"),
+        (lambda: Queue("a", children="5"), "queue a: children: expected 1 to 1000; got '5'"),
+        (lambda: Queue(None), "queue name"),
+        (lambda: App(kinds=(None,)), "App: kinds: expected a tuple of Kind(…); got None"),
+        (lambda: App(kinds="abc"), "App: kinds: expected a tuple of Kind(…); got 'abc'"),
+        (lambda: App(kinds=MAIL), "App: kinds"),
+        (lambda: App(subscriptions=(MAIL,)), "App: subscriptions"),
         (lambda: Queue("9"), "queue name"),
         (lambda: Queue("web-hook"), "queue name"),
         (lambda: Queue("a", children=0), "queue a: children: expected 1 to 1000; got 0"),
@@ -131,6 +144,8 @@ def test_the_engine_keeps_every_application_in_order():
         ("", "planted_nowhere:app", "an importable module with that attribute"),
         ("", "planted_b:app", "an importable module with that attribute"),
         ("1 / 0", "planted_c:app", "ZeroDivisionError"),
+        ("raise OSError('a\\nb')", "planted_f:app", "(OSError: a b)"),
+        ("import sys\nsys.exit(3)", "planted_g:app", "(SystemExit: 3)"),
         ("app = 7", "planted_d:app", "a weirkeeper.App; got 'planted_d:app = int'"),
         ("from weirkeeper import Queue\nQueue('9')", "planted_e:app", "queue name"),
     ],
@@ -142,3 +157,12 @@ def test_a_bad_application_is_refused(modules, text, spec, said):
     with pytest.raises(ConfigurationError) as caught:
         load_app(spec)
     assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_an_application_prints_at_its_import_spoils_no_output(modules, capsys):
+    (modules / "planted_loud.py").write_text(
+        "from weirkeeper import App\nprint('hello')\napp = App()\n"
+    )
+    load_app("planted_loud:app")
+    assert capsys.readouterr() == ("", "hello\n")

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from shared.config.budget import budget
 from shared.config.env import SETTINGS
 from shared.config.queues import QUEUES
-from shared.config.settings import Settings, masked
+from shared.config.settings import Settings
+from shared.config.urls import masked
 from shared.errors import ConfigurationError
 
 URL = "postgresql://me:secret@db:5432/app"
@@ -47,6 +48,10 @@ def test_they_cannot_be_changed():
         ("WEIRKEEPER_CHILDREN", "index", 'expected a list such as "index=4,notify=2"'),
         ("WEIRKEEPER_CHILDREN", "index=0", "give each queue a number from 1 to 1000"),
         ("WEIRKEEPER_CHILDREN", "index=٤٤٤٤", "give each queue a number"),
+        ("WEIRKEEPER_CHILDREN", "index=4,index=5", "got 'index twice'; name each queue once"),
+        ("WEIRKEEPER_CHILDREN", "index=4,,", "got ''; give each queue a number"),
+        ("WEIRKEEPER_HOME", "/tmp/\udcff", "expected text in UTF-8; got 'other bytes'"),
+        ("DATABASE_URL", "postgresql://h/\udcff", "expected text in UTF-8"),
         ("DATABASE_URL", "mysql://x", "expected a URL that begins with postgresql://"),
         ("WEIRKEEPER_DIRECT_URL", "db", "expected a URL that begins with postgresql://"),
         ("WEIRKEEPER_LISTENR_PORT", "1", "expected a setting that docs/settings.md lists"),
@@ -65,9 +70,50 @@ def test_a_bad_url_is_refused_without_its_password():
     assert "secret" not in str(caught.value)
 
 
+BAD_URLS = (
+    "postgres://u:sec/ret@127.0.0.1:1/x",
+    "postgresql://u:sec@ret@127.0.0.1:1/x",
+    "postgresql://u:sec%ret@127.0.0.1:1/x",
+    "postgresql://u:sec ret@127.0.0.1:1/x",
+    "postgresql://127.0.0.1:sec/x",
+    "postgresql://127.0.0.1:1/x?sec",
+    "postgresql://127.0.0.1:1/x?password=sec=ret",
+    "postgresql://?password=secret@127.0.0.1",
+    "host=127.0.0.1 password=secret port=1",
+    "secret",
+)
+
+
+@pytest.mark.parametrize("name", ["DATABASE_URL", "WEIRKEEPER_DIRECT_URL"])
+@pytest.mark.parametrize("url", BAD_URLS)
+def test_a_url_that_libpq_would_read_otherwise_is_refused_without_any_of_it(name, url):
+    with pytest.raises(ConfigurationError, match=f"^{name}: expected a URL that begins") as caught:
+        load(**{name: url})
+    assert "sec" not in str(caught.value)
+    assert "ret" not in str(caught.value)
+    assert "sec" not in masked(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql:///app", "postgresql:///app"),
+        ("postgresql://me@%2Ftmp:5432/app", "postgresql://me@%2Ftmp:5432/app"),
+        ("postgres://me:se?cr#et@[::1]:5432/a", "postgres://me:***@[::1]:5432/a"),
+        ("postgresql://a:1,b:2/app?sslmode=require", "postgresql://a:1,b:2/app?sslmode=require"),
+        ("postgresql://h:1/x?password=secret", "postgresql://h:1/x?password=***"),
+        ("postgresql://h/x?p%61ssword=secret&port=1", "postgresql://h/x?p%61ssword=***&port=1"),
+        ("postgresql://h/x?sslpassword=secret", "postgresql://h/x?sslpassword=***"),
+        ("postgresql://h/x?pasword=secret", "postgresql://h/x?pasword=***"),
+    ],
+)
+def test_a_url_is_shown_without_what_is_secret(url, shown):
+    assert load(DATABASE_URL=url).describe()["database_url"] == shown
+
+
 def test_children_by_queue():
     queues = {q.name: q for q in QUEUES}
-    tuned = load(WEIRKEEPER_CHILDREN=" index=9, notify=1,").tuned(queues)
+    tuned = load(WEIRKEEPER_CHILDREN=" index=9, notify=1").tuned(queues)
     assert (tuned["index"].children, tuned["notify"].children) == (9, 1)
     assert tuned["fetch"] == queues["fetch"]
     with pytest.raises(ConfigurationError, match=r"WEIRKEEPER_CHILDREN: expected queues among"):

@@ -138,7 +138,9 @@ def test_logs_to_a_stream_that_would_lose_them_are_refused(shipped, tmp_path):
 
 def test_the_embedded_database_starts_first_and_stops_last(shipped, tmp_path):
     compose.complete(shipped, settings(tmp_path), QUEUE_NAMES, CONTROL, ["/a b/pg", "100%"])
-    assert shipped["program:postgres"]["command"] == "'/a b/pg' 100%%"
+    assert shipped["program:postgres"]["command"] == (
+        "'/a b/pg' 100%% %(ENV_WEIRKEEPER_SUPERVISORD)s"
+    )
     assert shipped["program:postgres"]["stopsignal"] == "INT"
     priorities = [
         shipped.getint(s, "priority") for s in shipped.sections() if s.startswith("group:")

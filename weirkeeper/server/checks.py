@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from shared.app import App, load_app
 from shared.config.budget import Budget, budget
 from shared.config.queues import Queue
-from shared.config.settings import Settings, masked
+from shared.config.settings import Settings
+from shared.config.urls import masked
 from shared.errors import ConfigurationError, WeirkeeperError
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.limits import usable_connections

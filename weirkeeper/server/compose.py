@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
 
+from shared.config.env import SUPERVISORD
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from weirkeeper.server.private import write_private
@@ -144,7 +145,7 @@ def _fit_stop_times(parser: RawConfigParser, settings: Settings) -> Iterator[str
 def _add_postgres(parser: RawConfigParser, command: list[str]) -> None:
     parser["group:postgres"] = {"programs": "postgres", "priority": "1"}
     parser["program:postgres"] = {
-        "command": _plain(join(command)),
+        "command": f"{_plain(join(command))} %(ENV_{SUPERVISORD})s",  # launch's PARENT
         "autorestart": "true",
         "startsecs": "1",
         "startretries": "10",

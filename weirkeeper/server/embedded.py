@@ -78,6 +78,7 @@ def initialise(cluster: Cluster, password: str, *, sync: bool = True) -> bool:
     """Make the data folder when there is none.
 
     Done in a folder aside that gets its name at the end, so that a kill leaves nothing half done.
+    Each run has a folder of its own: the initdb of a start that was killed may still write to its.
 
     Args:
         cluster: where and as whom.
@@ -93,8 +94,9 @@ def initialise(cluster: Cluster, password: str, *, sync: bool = True) -> bool:
     if (cluster.data / "PG_VERSION").is_file():
         _refuse_other_version(cluster)
         return False
-    aside = cluster.base / "postgres.new"
-    shutil.rmtree(aside, ignore_errors=True)
+    for left in cluster.base.glob("postgres.new*"):
+        shutil.rmtree(left, ignore_errors=True)
+    aside = cluster.base / f"postgres.new-{secrets.token_hex(4)}"
     cluster.account.own_folder(aside)
     secret = cluster.base / "initdb.password"
     secret.unlink(missing_ok=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 from shlex import quote
 
 from shared.app import App
-from shared.config.settings import masked
 from shared.config.spelling import command_line
+from shared.config.urls import masked
 from shared.site.receipts import SUBSCRIPTION
 
 

@@ -1,4 +1,4 @@
-"""Becomes postgres: `python -P -m weirkeeper.server.launch BINARIES BASE USER SIGNAL`.
+"""Becomes postgres: `python -P -m weirkeeper.server.launch BINARIES BASE USER SIGNAL PARENT`.
 
 What supervisord (or a test) starts. Drops to the account, asks the kernel for a signal when the
 parent dies, then execs, so that the process that is watched is the postmaster itself.
@@ -17,7 +17,9 @@ from weirkeeper.server.embedded import Cluster
 
 
 def command(cluster: Cluster, on_parent_death: signal.Signals) -> list[str]:
-    """The command line that runs a cluster in the foreground.
+    """The command line that runs a cluster in the foreground, but for its last argument, PARENT.
+
+    PARENT is the pid of who starts it: the imports take long enough for that one to die.
 
     Args:
         cluster: already initialised and configured.
@@ -30,12 +32,11 @@ def command(cluster: Cluster, on_parent_death: signal.Signals) -> list[str]:
 
 def main(arguments: list[str]) -> None:
     """Drop, bind to the parent, exec."""
-    binaries, base, user, on_parent_death = arguments
-    parent = os.getppid()
+    binaries, base, user, on_parent_death, parent = arguments
     cluster = Cluster(Path(binaries), Path(base), Account.choose(user))
     os.chdir("/")
     cluster.account.become()
-    die_with_parent(signal.Signals[on_parent_death], parent)
+    die_with_parent(signal.Signals[on_parent_death], int(parent))
     program = str(cluster.binaries / "postgres")
     settings = f"config_file={cluster.configuration}"
     environment = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}

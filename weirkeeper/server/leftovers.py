@@ -7,7 +7,9 @@ waits for those before it starts its own: their slots, ports and database are th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from shared.clock import SYSTEM
@@ -15,34 +17,74 @@ from shared.errors import ConfigurationError
 from shared.services.process import wait_until_gone
 
 PAUSE = 0.1  # seconds between looks
+OTHERS = 90.0  # seconds for relay, listener, metrics, migrate and postgres, beside the queues
+SUPERVISORD = "supervisord"
 
 
-def wait_for_end(home: Path, seconds: float, tell: Callable[[str], None]) -> None:
+def wait_for_end(
+    home: Path,
+    drain: float,
+    tell: Callable[[str], None],
+    given_up: Callable[[], bool] = lambda: False,
+) -> bool:
     """Wait until no supervised process with this home is left.
+
+    What still lives after a whole drain and has no supervisord gets SIGTERM: it never heard that it
+    should end. Not earlier, because a second SIGTERM cuts a drain short.
 
     Args:
         home: whose processes.
-        seconds: how long they may take to drain.
+        drain: seconds that queue processes may take to drain; OTHERS more until it gives up.
         tell: gets one line when there is something to wait for.
+        given_up: asked now and then whether to wait no longer.
+
+    Returns:
+        Whether none is left; False only when it was given up.
 
     Raises:
         ConfigurationError: some still live; named with their ids.
     """
-    deadline = SYSTEM.monotonic() + seconds
-    said = False
+    began = SYSTEM.monotonic()
+    said = sent = False
     while left := supervised(home):
+        passed = SYSTEM.monotonic() - began
         names = ", ".join(f"{name} ({pid})" for pid, name in sorted(left.items()))
+        if given_up():
+            return False
         if not said:
             tell(f"waiting for processes of an earlier server to drain: {names}")
             said = True
-        if SYSTEM.monotonic() > deadline:
-            raise ConfigurationError.of(
-                "WEIRKEEPER_HOME",
-                "a folder whose former processes are gone",
-                f"{names} after {seconds:g} s",
-                "stop them, or set WEIRKEEPER_HOME to another folder",
-            )
+        if passed > drain and not sent:
+            _terminate_orphans(left)
+            sent = True
+        if passed > drain + OTHERS:
+            raise _still_there(names, passed)
         wait_until_gone(min(left), PAUSE)
+    return True
+
+
+def _still_there(names: str, seconds: float) -> ConfigurationError:
+    return ConfigurationError.of(
+        "WEIRKEEPER_HOME",
+        "a folder whose former processes are gone",
+        f"{names} after {seconds:.0f} s",
+        "stop them, or set WEIRKEEPER_HOME to another folder",
+    )
+
+
+def _terminate_orphans(left: Mapping[int, str]) -> None:
+    """Send SIGTERM to those that no other of them has started."""
+    for pid, name in left.items():
+        if name != SUPERVISORD:
+            with suppress(OSError):
+                if _parent(pid) not in left:
+                    os.kill(pid, signal.SIGTERM)
+
+
+def _parent(pid: int) -> int:
+    return int(
+        Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[1]
+    )
 
 
 def supervised(home: Path) -> dict[int, str]:
@@ -64,7 +106,7 @@ def supervised(home: Path) -> dict[int, str]:
 
 def _role(environment: list[bytes], command: bytes) -> str:
     if b"supervisor.supervisord" in command or b"bin/supervisord" in command:
-        return "supervisord"
+        return SUPERVISORD
     for variable in environment:
         if variable.startswith(b"SUPERVISOR_PROCESS_NAME="):
             return variable.partition(b"=")[2].decode(errors="replace")

@@ -9,7 +9,7 @@ from shared.clock import SYSTEM
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from shared.services import exit_codes
-from shared.services.stop import StopSignal
+from shared.services.stop import StopSignal, end_at_once
 from weirkeeper.server import checks
 from weirkeeper.server.serve import serve
 from weirkeeper.server.telling import complain, say
@@ -22,20 +22,23 @@ def main(argv: list[str] | None = None) -> int:
     """Run the server to its end.
 
     Returns:
-        0 stopped in order, 1 supervisord ended by itself, 75 the stop overran, 78 cannot start.
+        0 stopped in order, 1 supervisord ended by itself, 75 the stop overran, 78 cannot start. A
+        signal that comes before anything is started ends the process at once.
     """
     parser = argparse.ArgumentParser(SERVER, description="Start every process in the foreground.")
     parser.add_argument("--check", action="store_true", help="check everything, start nothing")
     parser.add_argument("--began", type=float, default=_now(), help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
+    end_at_once()
     if args.check:
         return check(SERVER)
     began = SYSTEM.monotonic() - (_now() - args.began)
     stop = StopSignal()
-    stop.install()
     try:
         settings = Settings.load()
-        return serve(settings, checks.check(settings), stop, began)
+        deployment = checks.check(settings)
+        stop.install()
+        return serve(settings, deployment, stop, began)
     except ConfigurationError as error:
         complain(str(error))
         return exit_codes.CONFIGURATION

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from shared.app import load_app
+from shared.app import App, load_app
 from shared.backoff import RECONNECT, jittered
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError, WeirkeeperError
@@ -17,7 +17,7 @@ from shared.postgres.catalog import declare
 from shared.postgres.connect import connect
 from shared.postgres.migrator import migrate
 from shared.services import exit_codes
-from shared.services.stop import StopSignal
+from shared.services.stop import StopSignal, end_at_once
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -31,10 +31,13 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--wait", action="store_true", help="wait for a database that is away")
     args = parser.parse_args(argv)
-    stop = StopSignal()
-    stop.install()
+    end_at_once()
     try:
-        return _until_done(Settings.load(), stop, wait=args.wait)
+        settings = Settings.load()
+        app = load_app(settings.app)
+        stop = StopSignal()
+        stop.install()
+        return _until_done(settings, app, stop, wait=args.wait)
     except ConfigurationError as error:
         sys.stderr.write(f"weirkeeper migrate: {error}\n")
         return exit_codes.CONFIGURATION
@@ -43,11 +46,11 @@ def main(argv: list[str] | None = None) -> int:
         return exit_codes.FAILED
 
 
-def _until_done(settings: Settings, stop: StopSignal, *, wait: bool) -> int:
+def _until_done(settings: Settings, app: App, stop: StopSignal, *, wait: bool) -> int:
     attempt = 0
     while not stop.requested:
         try:
-            return _once(settings)
+            return _once(settings, app)
         except WeirkeeperError as error:
             if not (wait and error.transient):
                 raise
@@ -56,9 +59,8 @@ def _until_done(settings: Settings, stop: StopSignal, *, wait: bool) -> int:
     return exit_codes.OK
 
 
-def _once(settings: Settings) -> int:
+def _once(settings: Settings, app: App) -> int:
     url = settings.database()
-    app = load_app(settings.app)
     applied = migrate(url, _tell)
     with connect(url, "migrate") as connection:
         declare(connection, app, replace=True)

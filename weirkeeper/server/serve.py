@@ -22,7 +22,7 @@ from weirkeeper.server.checks import Deployment, check_supervision
 from weirkeeper.server.database import EmbeddedDatabase
 from weirkeeper.server.folders import forget_sockets, prepare_home, socket_folder
 from weirkeeper.server.greeting import greeting
-from weirkeeper.server.leftovers import wait_for_end
+from weirkeeper.server.leftovers import OTHERS, wait_for_end
 from weirkeeper.server.lock import only_server
 from weirkeeper.server.ports import refuse_taken
 from weirkeeper.server.ready import Readiness, expected_roles
@@ -31,7 +31,6 @@ from weirkeeper.server.supervisor import Supervisor
 from weirkeeper.server.telling import complain, say
 
 CONTROL_NAME = len("supervisor.sock.4194304")  # supervisord makes it under a name with its pid
-OTHERS = 90.0  # seconds for relay, listener, metrics, migrate and postgres, beside the queues
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,10 @@ def serve(settings: Settings, deployment: Deployment, stop: StopSignal, began: f
     """
     home = prepare_home(settings.home)
     with only_server(home):
-        wait_for_end(home, compose.stop_seconds(settings) + OTHERS, say)
+        drain = compose.stop_seconds(settings)
+        if not wait_for_end(home, drain, say, lambda: stop.requested):
+            say("stopped before anything was started")
+            return exit_codes.OK
         cluster = database.find_cluster(settings, home) if settings.embedded else None
         refuse_taken(settings)
         embedded = database.prepare(cluster, settings, home, say) if cluster else None
@@ -142,7 +144,7 @@ def _stop(start: Start, supervisor: Supervisor, stop: StopSignal) -> int:
         supervisor.process.kill()  # its programs get SIGTERM from the kernel
         complain(f"supervisord did not end within {start.patience:g} s and was killed")
         return exit_codes.DRAIN_OVERRAN
-    wait_for_end(start.settings.home, start.patience, say)
+    wait_for_end(start.settings.home, compose.stop_seconds(start.settings), say)
     if start.embedded is not None:
         start.embedded.stop()
         if not start.embedded.cluster.account.name:

@@ -6,6 +6,7 @@ sends it SIGTERM however we end, and it then stops everything in order.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -63,6 +64,7 @@ class Supervisor:
                 "-P",
                 "-m",
                 "weirkeeper.server.bound",
+                str(os.getpid()),
                 "supervisor.supervisord",
                 "-c",
                 str(configuration),
