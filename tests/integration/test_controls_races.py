@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
@@ -119,6 +120,8 @@ def test_batches_over_the_same_rows_never_wait_in_a_circle(steps, seconds):
     def prune(conn: Connection) -> None:
         found = prune_jobs(conn, 0.5, 0.5, lambda: False)
         pruned.append(found.rows)
+        if found.rows:
+            fill(SimpleNamespace(conn=conn), found.rows)  # so that there are always 500
 
     for name, act in (("finish", finish), ("cancel", cancel), ("retry", again),
                       ("rescue", die_and_be_rescued), ("prune", prune)):  # fmt: skip
@@ -129,7 +132,8 @@ def test_batches_over_the_same_rows_never_wait_in_a_circle(steps, seconds):
     assert min(hands.turns.values()) > 3, hands.turns
     left = standing(steps)
     assert set(left) == {1}, left
-    assert left[1] + sum(pruned) == 500
+    assert left[1] == 500
+    assert sum(pruned) > 0
 
 
 ENDS = (
