@@ -65,6 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name in ("-h", "--help", "help"):
         print(overview())
         return 0
+    if strange := [word for word in given if not _readable(word)]:
+        print(_unreadable(strange[0]), file=sys.stderr)
+        return USAGE
     if name == "--version":
         name = "version"
     if name not in COMMANDS:
@@ -87,6 +90,14 @@ def overview() -> str:
     return "\n".join(lines)
 
 
+def _readable(word: str) -> bool:
+    return not any("\ud800" <= sign <= "\udfff" for sign in word)  # as Python keeps such bytes
+
+
+def _unreadable(word: str) -> str:
+    return f"weirkeeper: expected arguments in UTF-8; got {word!r}; correct it"
+
+
 def _mistaken(name: str) -> str:
     if not name:
         return overview()
@@ -104,6 +115,9 @@ def _call(command: Command, arguments: list[str]) -> int:
         become(command.program, arguments)
     from importlib import import_module  # noqa: PLC0415
 
+    from weirkeeper.identity import check  # noqa: PLC0415
+
+    check()  # as each program does: a console script cannot before its own import
     module = import_module(f"panel.cli.commands.{command.name}")
     return _guarded(command.name, module, _parsed(command.name, module, arguments))
 
