@@ -1,6 +1,6 @@
 """Jobs a second that one client enqueues: one by one, a durable commit each, and in bulk.
 
-Each through its own library. No worker runs. Bulk is each one's fastest documented way: Graphile
+Each through its own library. No worker runs. Bulk: Graphile
 Worker's addJobs and PgQueuer's lists, 5,000 jobs a call; ours what `fill` of bench/support/ours.py
 says.
 """
