@@ -1,7 +1,7 @@
 """The parser of every command: argparse, with a "did you mean" for a word out of a closed set.
 
-Reads whole numbers as people write them (`whole`). Stands between panel.cli.main and the commands, which declare their arguments on it; parsers of
-subcommands are of the same class by themselves.
+Reads whole numbers as people write them (`whole`). Stands between panel.cli.main and the commands,
+which declare their arguments on it; parsers of subcommands are of the same class by themselves.
 """
 
 from __future__ import annotations
