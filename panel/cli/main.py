@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import argparse
     from types import ModuleType
 
+INTERRUPTED = 130  # as a shell says it of Ctrl-C
 USAGE = 2  # what argparse exits with, too
 
 
@@ -118,8 +119,12 @@ def _call(command: Command, arguments: list[str]) -> int:
     from weirkeeper.identity import check  # noqa: PLC0415
 
     check()  # as each program does: a console script cannot before its own import
-    module = import_module(f"panel.cli.commands.{command.name}")
-    return _guarded(command.name, module, _parsed(command.name, module, arguments))
+    try:
+        module = import_module(f"panel.cli.commands.{command.name}")
+        args = _parsed(command.name, module, arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return _guarded(command.name, module, args)
 
 
 def _parsed(name: str, module: ModuleType, arguments: list[str]) -> argparse.Namespace:
@@ -142,7 +147,7 @@ def _guarded(name: str, module: ModuleType, args: argparse.Namespace) -> int:
         refused = isinstance(error, ConfigurationError)
         return exit_codes.CONFIGURATION if refused else exit_codes.FAILED
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:  # the reader went away: `weirkeeper jobs list | head`
         _silence()
         return exit_codes.OK

@@ -171,6 +171,7 @@ def _run(cluster: Cluster, program: str, *arguments: str, given: str = "") -> No
         text=True,
         timeout=120,
         env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
+        start_new_session=True,  # Ctrl-C is the server's, who stops once this is done
         **cluster.account.dropped,
     )
     if done.returncode != 0:
