@@ -1,8 +1,8 @@
 """Jobs a second that one client enqueues: one by one, a durable commit each, and in bulk.
 
-Each through its own library. No worker runs. Bulk is each one's fastest documented way: Graphile
-Worker's addJobs and PgQueuer's lists, 5,000 jobs a call; ours what `fill` of bench/support/ours.py
-says.
+Each through its own library. No worker runs. Bulk: Graphile Worker's addJobs and PgQueuer's
+lists, 5,000 jobs a call; ours one by one in a single transaction, pipelined, as long as there is
+no call for many.
 """
 
 from __future__ import annotations

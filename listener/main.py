@@ -46,14 +46,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _check(settings: Settings, _args: argparse.Namespace) -> dict[str, object]:
     settings.database()
-    return {"bind": f"{web.check_loopback(settings.host)}:{settings.listener_port}"}
+    return {"bind": f"{settings.host}:{settings.listener_port}"}
 
 
 def _body(settings: Settings, args: argparse.Namespace, stop: StopSignal) -> int:
-    host = web.check_loopback(settings.host)
     with (
         closing(open_instruments(settings.home, args.slot)) as instruments,
-        closing(web.bind(host, settings.listener_port, "WEIRKEEPER_LISTENER_PORT")) as bound,
+        closing(
+            web.bind(settings.host, settings.listener_port, "WEIRKEEPER_LISTENER_PORT")
+        ) as bound,
     ):
         program = _Program(settings, args.slot, stop, instruments, web.address(bound))
         program.services.start()

@@ -46,14 +46,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _check(settings: Settings, _args: argparse.Namespace) -> dict[str, object]:
     settings.database()
     load_app(settings.app)
-    return {"bind": f"{web.check_loopback(settings.host)}:{settings.metrics_port}"}
+    return {"bind": f"{settings.host}:{settings.metrics_port}"}
 
 
 def _body(settings: Settings, args: argparse.Namespace, stop: StopSignal) -> int:
-    host = web.check_loopback(settings.host)
     with (
         closing(open_instruments(settings.home, args.slot)) as instruments,
-        closing(web.bind(host, settings.metrics_port, "WEIRKEEPER_METRICS_PORT")) as bound,
+        closing(web.bind(settings.host, settings.metrics_port, "WEIRKEEPER_METRICS_PORT")) as bound,
     ):
         database = _Database(settings, args.slot, instruments)
         collector = Collector(database, instruments, stop.fail)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, redirect_stdout
 from dataclasses import asdict
 from importlib.metadata import version
 
@@ -37,6 +38,7 @@ from workers.assignment import Assignment
 from workers.child_main import main as child_main
 from workers.drain import Patience
 from workers.pool.forkserver import ForkServer
+from workers.preload import load
 from workers.queue_process import Outside, QueueProcess
 
 PRELOAD = ("workers.child_main", "workers.preload")
@@ -58,7 +60,17 @@ def _check(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
     app = load_app(settings.app)
     queue = _queue(settings, app, args.queue)
     args.slot = args.slot or queue.name.replace("_", "-")
+    if args.check:
+        _check_handlers(queue.name)
     return {"slot": args.slot, "queue": asdict(queue), "kinds": sorted(_kinds(app, queue.name))}
+
+
+def _check_handlers(queue: str) -> None:
+    """Import what the fork server will, as it does; this process ends after it."""
+    with redirect_stdout(sys.stderr):  # what a check prints is JSON
+        problem = load(queue).problem
+    if problem:
+        raise ConfigurationError(problem)
 
 
 def _queue(settings: Settings, app: App, name: str) -> Queue:

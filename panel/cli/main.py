@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import argparse
     from types import ModuleType
 
+INTERRUPTED = 130  # as a shell says it of Ctrl-C
 USAGE = 2  # what argparse exits with, too
 
 
@@ -68,6 +69,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name in ("-h", "--help", "help"):
         print(overview())
         return 0
+    if strange := [word for word in given if not _readable(word)]:
+        print(_unreadable(strange[0]), file=sys.stderr)
+        return USAGE
     if name == "--version":
         name = "version"
     if name not in COMMANDS:
@@ -90,6 +94,14 @@ def overview() -> str:
     return "\n".join(lines)
 
 
+def _readable(word: str) -> bool:
+    return not any("\ud800" <= sign <= "\udfff" for sign in word)  # as Python keeps such bytes
+
+
+def _unreadable(word: str) -> str:
+    return f"weirkeeper: expected arguments in UTF-8; got {word!r}; correct it"
+
+
 def _mistaken(name: str) -> str:
     if not name:
         return overview()
@@ -107,8 +119,15 @@ def _call(command: Command, arguments: list[str]) -> int:
         become(command.program, arguments)
     from importlib import import_module  # noqa: PLC0415
 
-    module = import_module(f"panel.cli.commands.{command.name}")
-    return _guarded(command.name, module, _parsed(command.name, module, arguments))
+    from weirkeeper.identity import check  # noqa: PLC0415
+
+    check()  # as each program does: a console script cannot before its own import
+    try:
+        module = import_module(f"panel.cli.commands.{command.name}")
+        args = _parsed(command.name, module, arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return _guarded(command.name, module, args)
 
 
 def _parsed(name: str, module: ModuleType, arguments: list[str]) -> argparse.Namespace:
@@ -131,7 +150,7 @@ def _guarded(name: str, module: ModuleType, args: argparse.Namespace) -> int:
         refused = isinstance(error, ConfigurationError)
         return exit_codes.CONFIGURATION if refused else exit_codes.FAILED
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:  # the reader went away: `weirkeeper jobs list | head`
         _silence()
         return exit_codes.OK

@@ -1,14 +1,31 @@
 """The parser of every command: argparse, with a "did you mean" for a word out of a closed set.
 
-Stands between panel.cli.main and the commands, which declare their arguments on it; parsers of
-subcommands are of the same class by themselves.
+Reads whole numbers as people write them (`whole`). Stands between panel.cli.main and the commands,
+which declare their arguments on it; parsers of subcommands are of the same class by themselves.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from difflib import get_close_matches
 from typing import Any
+
+# What int() takes besides is no number of ours: underscores, spaces, other digits.
+_WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+
+
+def whole(text: str) -> int:
+    """An argument's `type`: a whole number in decimal digits.
+
+    Raises:
+        argparse.ArgumentTypeError: it is something else.
+    """
+    if not _WHOLE.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"expected a whole number in decimal digits; got {text[:40]!r}"
+        )
+    return int(text)
 
 
 class Parser(argparse.ArgumentParser):

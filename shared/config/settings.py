@@ -11,6 +11,7 @@ from pathlib import Path
 
 from shared.config.env import Environment
 from shared.config.home import default_home, published_database_url
+from shared.config.loopback import check_loopback
 from shared.config.queues import Queue
 from shared.config.spelling import command_line
 from shared.config.urls import check_url, masked
@@ -77,6 +78,7 @@ class Settings:
             )
         home = Path(env.text("WEIRKEEPER_HOME") or default_home()).absolute()
         given = _url(env, "DATABASE_URL")
+        ports = _ports(env, embedded=not given)
         url = given or published_database_url(home)
         return cls(
             database_url=url,
@@ -84,10 +86,10 @@ class Settings:
             embedded=not given,
             home=home,
             app=env.text("WEIRKEEPER_APP") or None,
-            host=env.text("WEIRKEEPER_HOST"),
-            listener_port=env.integer("WEIRKEEPER_LISTENER_PORT", 0, 65_535),
-            metrics_port=env.integer("WEIRKEEPER_METRICS_PORT", 0, 65_535),
-            postgres_port=env.integer("WEIRKEEPER_POSTGRES_PORT", 0, 65_535),
+            host=check_loopback(env.text("WEIRKEEPER_HOST")),
+            listener_port=ports["listener"],
+            metrics_port=ports["metrics"],
+            postgres_port=ports["postgres"],
             postgres_user=env.text("WEIRKEEPER_POSTGRES_USER"),
             pgbin=env.text("WEIRKEEPER_PGBIN"),
             drain_seconds=env.seconds("WEIRKEEPER_DRAIN_SECONDS", 0, 3600),
@@ -140,6 +142,20 @@ class Settings:
 def _url(env: Environment, name: str) -> str:
     raw = env.text(name)
     return check_url(name, raw) if raw else ""
+
+
+def _ports(env: Environment, *, embedded: bool) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for owner in ("listener", "metrics", "postgres"):
+        name = f"WEIRKEEPER_{owner.upper()}_PORT"
+        port = env.integer(name, 0, 65_535)
+        bound = port != 0 and (embedded or owner != "postgres")
+        if bound and port in found.values():
+            raise ConfigurationError.of(
+                name, "a port that no other of our ports is", port, "give each its own (0 = any)"
+            )
+        found[owner] = port
+    return found
 
 
 def _children(raw: str) -> dict[str, int]:

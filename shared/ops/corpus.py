@@ -6,12 +6,15 @@ from pathlib import Path
 
 import msgspec
 
+from shared.errors import InvalidArguments
 from shared.ops.desk import Desk
 from shared.ops.operation import Operation
 from shared.site.folder import read_folder
 from shared.site.imports import import_items, under
+from shared.site.limits import check_owner
 from shared.site.note import FIELDS, Written
 from shared.site.receipts import receipt
+from shared.site.search import MAX_HITS
 
 
 class NoteFields(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -120,6 +123,10 @@ def update(desk: Desk, arguments: Update) -> Saved:
 
 def import_folder(desk: Desk, arguments: Import) -> Imported:
     """Add or update the notes of a folder; indexing follows on its own."""
+    if not arguments.folder:
+        raise InvalidArguments(
+            "folder: expected the path of a folder or a file; got ''; give one (. = this folder)"
+        )
     skipped: list[str] = []
     items = under(arguments.under, read_folder(Path(arguments.folder), skipped.append))
     arrived = import_items(items, desk.notes, desk.owner_id, arguments.genre, skipped.append)
@@ -135,6 +142,9 @@ def import_folder(desk: Desk, arguments: Import) -> Imported:
 
 def search(desk: Desk, arguments: Query) -> Matches:
     """Find notes."""
+    if not 1 <= arguments.limit <= MAX_HITS:
+        raise InvalidArguments(f"limit: expected 1 to {MAX_HITS}; got {arguments.limit}")
+    check_owner(desk.owner_id)
     found = desk.search.search(
         arguments.query,
         owner_id=desk.owner_id,

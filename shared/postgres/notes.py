@@ -18,7 +18,8 @@ from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
 from shared.site.drafts import Arrived, Draft
-from shared.site.note import FIELDS, GENRES, Changes, Note, Ref, Written
+from shared.site.limits import check_drafts, check_fields, check_owner
+from shared.site.note import Changes, Note, Ref, Written
 
 BATCH = 1000  # references handed out at a time
 _EMPTY: dict[str, Any] = {
@@ -36,25 +37,28 @@ class PostgresNotes:
 
     def create(self, owner_id: str, fields: Changes) -> Written:
         """Add a note; see shared.site.notes.Notes.create."""
+        check_owner(owner_id)
         given = {**_EMPTY, **_checked(fields)}
         with translated(), self._conn.transaction(), _told():
-            self._check_parent(owner_id, given["parent_id"])
+            self._check_parent(owner_id, fields.get("parent_id"))
             row = self._one("notes/create", {"owner_id": owner_id, **given})
         return _written(row, changed=True)
 
     def update(self, owner_id: str, note_id: str, fields: Changes) -> Written:
         """Change what is given; see shared.site.notes.Notes.update."""
+        check_owner(owner_id)
         given = _checked(fields)
         params = {**_EMPTY, **given, "given": list(given), "owner_id": owner_id}
         params["id"] = _number(note_id)
         with translated(), self._conn.transaction(), _told():
-            before = self._one("notes/lock", params)
-            self._check_parent(owner_id, given.get("parent_id"))
+            before = self._one("notes/lock", params, note_id)
+            self._check_parent(owner_id, fields.get("parent_id"))
             row = self._one("notes/update", params)
         return _written(row, changed=row[1] != before[0])
 
     def arrive(self, owner_id: str, genre: str, drafts: Sequence[Draft]) -> list[Arrived]:
         """Add or update by name; see shared.site.notes.Notes.arrive."""
+        check_drafts(drafts)
         folders = [draft for draft in drafts if draft.folder]
         files = [draft for draft in drafts if not draft.folder]
         who = {"owner_id": owner_id, "genre": genre}
@@ -115,23 +119,25 @@ class PostgresNotes:
                 rows = self._rows(name, params)
         return [Ref(*row[:3]) for row in rows]
 
-    def _check_parent(self, owner_id: str, parent_id: int | None) -> None:
+    def _check_parent(self, owner_id: str, parent_id: object) -> None:
         """Refuse a parent of another owner as if it were not there."""
         if parent_id is None:
             return
-        params = {"id": parent_id, "owner_id": owner_id}
+        params = {"id": _number(parent_id), "owner_id": owner_id}
         if self._conn.execute(statement("notes/owned"), params).fetchone() is None:
             raise InvalidArguments(
-                f"parent_id: expected a note of yours; got {parent_id}; there is none"
+                f"parent_id: expected a note of yours; got {str(parent_id)[:40]!r}; there is none"
             )
 
     def _rows(self, name: str, params: dict[str, Any]) -> list[Any]:
         return self._conn.execute(statement(name), params).fetchall()
 
-    def _one(self, name: str, params: dict[str, Any]) -> Any:
+    def _one(self, name: str, params: dict[str, Any], asked: str = "") -> Any:
         row = self._conn.execute(statement(name), params).fetchone()
         if row is None:
-            raise NotFound(f"note: expected one of yours; got id {params.get('id')}; there is none")
+            raise NotFound(
+                f"note: expected the id of one of yours; got {asked[:40]!r}; there is none"
+            )
         return row
 
 
@@ -170,24 +176,11 @@ def _note(row: Any) -> Note:
 
 
 def _checked(fields: Changes) -> dict[str, Any]:
-    for name, value in fields.items():
-        if name not in FIELDS:
-            raise InvalidArguments(f"note: expected {', '.join(FIELDS)}; got {name!r}")
-        for text in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(text, str) and ("\x00" in text or not _encodable(text)):
-                raise InvalidArguments(
-                    f"{name}: expected valid Unicode without NUL; got {text[:40]!r}; mend the text"
-                )
-    given = dict(fields)
-    if given.get("genre", "wiki") not in GENRES:
-        raise InvalidArguments(f"genre: expected {', '.join(GENRES)}; got {given['genre']!r}")
+    check_fields(fields)
+    given = {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
     if given.get("parent_id") is not None:
         given["parent_id"] = _number(given["parent_id"])
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in given.items()}
-
-
-def _encodable(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+    return given
 
 
 def _number(note_id: object) -> int:

@@ -16,7 +16,7 @@ from shared.postgres.failures import translated
 from shared.postgres.statements import statement
 from shared.postgres.vectors import alternatives, lexemes_of, query_of, vector_of, vocabulary
 from shared.site.note import Note, Ref
-from shared.site.search import Found, Hit
+from shared.site.search import MAX_HITS, Found, Hit
 from shared.site.words import Term, terms
 
 MIN_TYPO = 4  # letters of a word that may be mistyped
@@ -77,7 +77,7 @@ class PostgresSearch:
             return Found((), {})
         scope = {
             "owner_id": owner_id,
-            "limit": max(1, min(limit, 100)),
+            "limit": max(1, min(limit, MAX_HITS)),
             "published_only": published_only,
         }
         with translated():

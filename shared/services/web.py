@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,32 +23,11 @@ from shared.services.stop import StopSignal
 LAST_ANSWERS = 2  # seconds that answers under way may take after a stop
 
 
-def check_loopback(host: str) -> str:
-    """Return the address to bind for WEIRKEEPER_HOST, if nobody outside can reach it.
-
-    Raises:
-        ConfigurationError: it is no loopback address.
-    """
-    if host == "localhost":
-        return "127.0.0.1"
-    try:
-        if ipaddress.ip_address(host).is_loopback:
-            return host
-    except ValueError:
-        pass
-    raise ConfigurationError.of(
-        "WEIRKEEPER_HOST",
-        "a loopback address (127.0.0.1, ::1 or localhost)",
-        host,
-        "set one; for access from elsewhere put a proxy that checks its callers in front",
-    )
-
-
 def bind(host: str, port: int, setting: str) -> socket.socket:
     """Take an address.
 
     Args:
-        host: of check_loopback.
+        host: of shared.config.loopback.
         port: 0 = a free one.
         setting: where the port comes from, for the message.
 

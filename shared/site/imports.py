@@ -14,6 +14,7 @@ from itertools import groupby
 
 from shared.errors import DatabaseRefused, InvalidArguments
 from shared.site.drafts import Arrived, Draft, Item
+from shared.site.limits import check_fields, check_owner
 from shared.site.notes import Notes
 
 MAX_NOTES = 200  # of one transaction
@@ -32,7 +33,12 @@ def import_items(
         owner_id: whose they will be.
         genre: what they will be.
         complain: called with one line for each item that was refused.
+
+    Raises:
+        InvalidArguments: an owner or genre that no note can have.
     """
+    check_owner(owner_id)
+    check_fields({"genre": genre})
     ids: dict[tuple[str, ...], str] = {}
     arrived: list[Arrived] = []
     for _, level in groupby(items, key=lambda item: len(item.parts)):

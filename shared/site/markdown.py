@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from shared.site.note import MAX_TITLE
+from shared.site.note import MAX_EXCERPT, MAX_LANG, MAX_TITLE
 
 _FENCE = re.compile(r"[ ]{0,3}(```+|~~~+)")
 _HEADING = re.compile(r"[ ]{0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$")
@@ -44,15 +44,15 @@ def parse(text: str, fallback_title: str) -> Page:
     """
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     meta, body = _front_matter(lines)
-    title = _text(meta, "title") or next(_headings(body), "") or fallback_title
+    title = _text(meta, "title").strip() or next(_headings(body), "") or fallback_title
     return Page(
         title=title[:MAX_TITLE],
         body="\n".join(body).strip("\n"),
         tags=_list(meta, "tags", "tag"),
         aliases=_list(meta, "aliases", "alias"),
         css_classes=_list(meta, "cssclasses", "css_classes"),
-        lang=_text(meta, "lang")[:35],
-        excerpt=(_text(meta, "excerpt") or _text(meta, "description"))[:2000],
+        lang=_text(meta, "lang")[:MAX_LANG],
+        excerpt=(_text(meta, "excerpt") or _text(meta, "description"))[:MAX_EXCERPT],
         published=(_text(meta, "published") or _text(meta, "publish")).lower() in _TRUE,
         meta=meta,
     )

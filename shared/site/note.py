@@ -8,7 +8,12 @@ from typing import Any
 
 GENRES = ("raw", "wiki", "writing")
 MAX_BODY = 1024 * 1024  # bytes, as the table checks
-MAX_TITLE = 500  # characters, as the table checks
+# Characters, as the table checks:
+MAX_TITLE = 500
+MAX_SLUG = 255
+MAX_LANG = 35
+MAX_EXCERPT = 2000
+MAX_OWNER = 200
 
 # What create and update may be given: every watched column.
 FIELDS = (

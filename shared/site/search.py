@@ -13,6 +13,8 @@ from typing import Protocol
 
 from shared.site.note import Note, Ref
 
+MAX_HITS = 100  # of one search
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -65,7 +67,7 @@ class Search(Protocol):
         Args:
             query: any text; an empty one finds nothing, and no sign in it is an operator.
             owner_id: whose notes.
-            limit: at most this many hits, 1 to 100.
+            limit: at most this many hits, 1 to MAX_HITS.
             published_only: as a visitor would search.
         """
         ...

@@ -56,7 +56,7 @@ def test_25_stop_waits_for_a_running_job_inside_the_grace(queue: TestQueue) -> N
 def test_26_a_budget_that_does_not_fit_is_refused(queue: TestQueue) -> None:
     program = queue.start(ready=False, WEIRKEEPER_CHILDREN="t=900")
     assert program.wait(20) == 78
-    [said] = [line for line in program.text().splitlines() if line.startswith("workers:")]
+    [said] = [line for line in program.text().splitlines() if line.startswith("weirkeeper worker:")]
     assert "900 children" in said
     assert queue.count("process") == 0
 

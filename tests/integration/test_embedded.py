@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -56,6 +57,28 @@ def test_a_failure_is_one_line_and_leaves_no_data(cluster, monkeypatch):
     assert "\n" not in str(refused.value)
     assert not cluster.data.exists()
     assert not (cluster.base / "initdb.password").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("could not write\\nremoving contents of data", "could not write"),
+        (
+            "making\\nFATAL: No space left on device\\nchild exited",
+            "FATAL: No space left on device",
+        ),
+        ("no idea\\nremoved", "removed"),
+        ("", "exit code 1"),
+    ],
+)
+def test_a_failure_tells_its_cause(cluster, tmp_path, said, cause):
+    binaries = tmp_path / "bin"
+    binaries.mkdir()
+    (binaries / "initdb").write_text(f"#!/bin/sh\nprintf '{said}' >&2\nexit 1\n")
+    (binaries / "initdb").chmod(0o755)
+    ours = embedded.Cluster(binaries, cluster.base, Account("", os.geteuid(), os.getegid()))
+    with pytest.raises(ConfigurationError, match=re.escape(f"got {cause!r};")):
+        embedded.initialise(ours, "secret")
 
 
 def test_data_of_another_version_is_refused(cluster):

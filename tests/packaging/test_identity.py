@@ -96,6 +96,12 @@ def test_a_decoy_that_a_pth_file_puts_before_us_is_refused(decoys, tmp_path, nam
     )
 
 
+def test_a_command_refuses_before_it_imports_anything_foreign(ours, decoys, tmp_path):
+    environ = {"PYTHONPATH": str(decoys("shared"))}
+    done = ours.run("-P", "-m", "panel.cli.main", "jobs", "list", cwd=tmp_path, environ=environ)
+    refused(done, "shared")
+
+
 def test_the_server_refuses_before_it_starts_anything(ours, decoys, tmp_path):
     home = tmp_path / "home"
     environ = {"PYTHONPATH": str(decoys("metrics")), "WEIRKEEPER_HOME": str(home)}

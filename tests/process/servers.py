@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import re
 import signal
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,9 +17,18 @@ import psycopg
 from tests.support.processes import Program, Programs
 from tests.support.waiting import until
 from weirkeeper.server import postmaster
+from weirkeeper.server.account import Account
 
 START = 90.0  # seconds, on a busy machine with a first initdb
 STOP = 60.0
+
+
+def can_nobody_run_python() -> bool:
+    """Whether root runs the tests and an ordinary user can enter Python's folder."""
+    entry = pwd.getpwnam("nobody")
+    return os.geteuid() == 0 and Account("nobody", entry.pw_uid, entry.pw_gid).can_run(
+        Path(sys.executable)
+    )
 
 
 class Server:

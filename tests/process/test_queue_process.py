@@ -166,6 +166,7 @@ def test_check_tells_the_queues_numbers(queue: TestQueue) -> None:
     assert "t.ok" in told["kinds"]
 
 
+@pytest.mark.parametrize("arguments", [(), ("--check",)])
 @pytest.mark.parametrize(
     ("queue_name", "env", "message"),
     [
@@ -181,9 +182,13 @@ def test_check_tells_the_queues_numbers(queue: TestQueue) -> None:
     ],
 )
 def test_what_cannot_work_is_refused_with_one_line(
-    queue: TestQueue, queue_name: str, env: dict[str, str], message: str
+    queue: TestQueue,
+    queue_name: str,
+    env: dict[str, str],
+    message: str,
+    arguments: tuple[str, ...],
 ) -> None:
-    program = queue.programs.start("workers", queue_name, env={**queue.env, **env})
+    program = queue.programs.start("workers", queue_name, *arguments, env={**queue.env, **env})
     assert program.wait(20) == 78
     lines = [line for line in program.text().splitlines() if line.startswith("weirkeeper worker:")]
     assert len(lines) == 1

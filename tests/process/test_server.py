@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import re
 import signal
 import socket
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from shared.jobs.port import EnqueueOpts
 from shared.postgres.connect import connect
 from shared.postgres.jobs import PostgresJobs
-from tests.process.servers import START, STOP, Server
+from tests.process.servers import START, STOP, Server, can_nobody_run_python
 from tests.support.app import EFFECTS
 from tests.support.processes import ROOT, Programs
 from tests.support.queue import APP
 from tests.support.waiting import until
-from weirkeeper.server.account import Account
 
 
 @pytest.fixture
@@ -32,13 +29,6 @@ def embedded(short_tmp):
     programs = Programs(short_tmp, "")
     yield programs
     programs.close()
-
-
-def can_nobody_run_python() -> bool:
-    entry = pwd.getpwnam("nobody")
-    return os.geteuid() == 0 and Account("nobody", entry.pw_uid, entry.pw_gid).can_run(
-        Path(sys.executable)
-    )
 
 
 def nothing_left(programs: Programs, server: Server) -> bool:

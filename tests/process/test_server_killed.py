@@ -91,6 +91,28 @@ def test_what_never_heard_that_it_should_end_is_told_after_a_drain(programs):
     assert server.stop() == 0
 
 
+def test_ctrl_c_while_the_data_folder_is_made(embedded):
+    server = Server(embedded)
+    made = embedded.home / "postgres"  # a link, when root starts it
+    until(lambda: list(made.resolve().parent.glob("postgres.new*")), START, "initdb runs")
+    os.killpg(server.program.pid, signal.SIGINT)
+    assert server.program.wait(START) == 0, server.told()
+    until(lambda: not embedded.living() and server.postmaster() is None, GONE, "all have ended")
+
+
+@pytest.mark.parametrize("start", [("weirkeeper.server",), ("panel.cli.main", "server")])
+def test_ctrl_c_at_once_is_no_traceback(programs, start):
+    program = programs.start(*start, env=SLOW)
+    until(lambda: imported(program.pid, b"/_socket"), 20, "it is importing")
+    program.send(signal.SIGINT)
+    assert program.wait(10) in (-signal.SIGINT, 130)
+    assert "Traceback" not in program.text()
+
+
+def imported(pid: int, library: bytes) -> bool:
+    return library in Path(f"/proc/{pid}/maps").read_bytes()
+
+
 SLOW = {"WEIRKEEPER_APP": "tests.support.slow_handlers:app"}
 PROGRAMS = [("weirkeeper.server",), ("weirkeeper.server", "--check"), ("workers", "t"),
             ("weirkeeper.server.migrate",)]  # fmt: skip

@@ -7,8 +7,10 @@ import socket
 import sys
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 
+from tests.process.servers import can_nobody_run_python
 from tests.support.databases import with_database
 from tests.support.processes import Programs
 from tests.support.waiting import until
@@ -30,7 +32,43 @@ TABLE = {
     "an application of another kind": ({"WEIRKEEPER_APP": "json:dumps"}, "a weirkeeper.App"),
     "a database URL": ({"DATABASE_URL": "mysql://u:hunter2@h/d"}, "begins with postgresql://"),
     "a database that is away": ({"DATABASE_URL": GONE}, "a Postgres that lets us in"),
-    "an address of nobody": ({"WEIRKEEPER_HOST": "203.0.113.9"}, "WEIRKEEPER_LISTENER_PORT"),
+    "an address of nobody": ({"WEIRKEEPER_HOST": "203.0.113.9"}, "a loopback address"),
+    "every address": ({"WEIRKEEPER_HOST": ".".join("0000")}, "a loopback address"),
+    "a name that nobody has": ({"WEIRKEEPER_HOST": "nohost.invalid"}, "a loopback address"),
+    "one port twice": (
+        {"WEIRKEEPER_METRICS_PORT": "8712", "WEIRKEEPER_LISTENER_PORT": "8712"},
+        "WEIRKEEPER_METRICS_PORT: expected a port that no other",
+    ),
+    "a password beside the credentials": (
+        {"DATABASE_URL": "postgresql://127.0.0.1:1/x?password=hunter2"},
+        "127.0.0.1:1/x?password=***: ",
+    ),
+    "a password of a key": (
+        {"DATABASE_URL": "postgresql://127.0.0.1:1/x?sslpassword=hunter2"},
+        "x?sslpassword=***: ",
+    ),
+    "a password with a slash": (
+        {"DATABASE_URL": "postgres://u:hunter2/hunter2@127.0.0.1:1/x"},
+        "percent-encode",
+    ),
+    "a connection string": (
+        {"DATABASE_URL": "host=127.0.0.1 password=hunter2 port=1"},
+        "got 'a value without postgresql://",
+    ),
+    "a database in other bytes": (
+        {"DATABASE_URL": os.fsdecode(b"postgresql://u:hunter2\xff@127.0.0.1:1/x")},
+        "DATABASE_URL: expected text in UTF-8",
+    ),
+    "a home in other bytes": (
+        {"WEIRKEEPER_HOME": os.fsdecode(b"/tmp/\xff")},
+        "WEIRKEEPER_HOME: expected text in UTF-8",
+    ),
+    "a home too long": ({"WEIRKEEPER_HOME": "/tmp/" + "x" * 300}, "(File name too long)"),
+    "a home that is a device": ({"WEIRKEEPER_HOME": "/dev/null"}, "WEIRKEEPER_HOME: expected"),
+    "an application that exits": (
+        {"WEIRKEEPER_APP": "tests.support.exits:app"},
+        "(SystemExit: 3)",
+    ),
     "a home with a sign": ({"WEIRKEEPER_HOME": "/tmp/h;x"}, "a path without % ; #"),
     "no binaries": ({"WEIRKEEPER_PGBIN": "/nowhere"}, "WEIRKEEPER_PGBIN: expected a folder"),
     "a home that cannot be": ({"WEIRKEEPER_HOME": "/proc/x"}, "WEIRKEEPER_HOME"),
@@ -57,8 +95,6 @@ def refused(programs, env, told, *arguments):
 
 @pytest.mark.parametrize(("env", "told"), TABLE.values(), ids=TABLE)
 def test_a_wrong_setting_is_one_clear_line(embedded, env, told):
-    if "WEIRKEEPER_HOST" in env:
-        env = {**env, "WEIRKEEPER_LISTENER_PORT": "8711"}
     refused(embedded, env, told)
 
 
@@ -66,8 +102,6 @@ def test_a_wrong_setting_is_one_clear_line(embedded, env, told):
 def test_a_check_refuses_what_a_start_refuses(embedded, env, told):
     if env.get("WEIRKEEPER_HOME", "").startswith("/proc"):
         pytest.skip("root may write there; only trying tells, and a check makes nothing")
-    if "WEIRKEEPER_HOST" in env:
-        env = {**env, "WEIRKEEPER_LISTENER_PORT": "8711"}
     refused(embedded, env, told, "--check")
 
 
@@ -81,6 +115,34 @@ def test_a_taken_port_is_named(embedded, name, arguments):
         told = f"WEIRKEEPER_{name}_PORT: expected"
         refused(embedded, {f"WEIRKEEPER_{name}_PORT": port}, told, *arguments)
     assert not (embedded.home / "postgres" / "PG_VERSION").exists()  # before initdb
+
+
+def test_a_home_that_may_not_be_looked_at(embedded):
+    if not can_nobody_run_python():
+        pytest.skip("only root becomes nobody, who cannot enter Python's folder here")
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable]
+    for arguments in ((), ("--check",)):
+        program = embedded.execute(
+            [*command, "-P", "-m", "weirkeeper.server", *arguments], {"WEIRKEEPER_HOME": "/root/x"}
+        )
+        assert program.wait(30) == 78, program.text()
+        (line,) = program.text().splitlines()
+        assert "WEIRKEEPER_HOME: expected a folder" in line
+
+
+def test_a_database_of_another_encoding(programs, database_url):
+    name = f"{urlsplit(database_url).path[1:]}_ascii"
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        conn.execute(
+            f"create database {name} template template0 encoding 'SQL_ASCII' "
+            "lc_collate 'C' lc_ctype 'C'"
+        )
+    try:
+        env = {"DATABASE_URL": with_database(database_url, name)}
+        refused(programs, env, "a database with the encoding UTF8; got 'SQL_ASCII'")
+    finally:
+        with psycopg.connect(database_url, autocommit=True) as conn:
+            conn.execute(f"drop database {name}")
 
 
 def test_a_database_that_does_not_exist(programs, database_url):

@@ -41,6 +41,10 @@ def test_they_cannot_be_changed():
         ("WEIRKEEPER_LISTENER_PORT", "http", "expected a whole number from 0 to 65535; got 'http'"),
         ("WEIRKEEPER_METRICS_PORT", "65536", "expected a whole number from 0 to 65535"),
         ("WEIRKEEPER_POSTGRES_PORT", "-1", "expected a whole number"),
+        ("WEIRKEEPER_METRICS_PORT", "8711", "a port that no other of our ports is; got 8711"),
+        ("WEIRKEEPER_POSTGRES_PORT", "9711", "a port that no other of our ports is; got 9711"),
+        ("WEIRKEEPER_HOST", "0.0.0.0", "expected a loopback address"),
+        ("WEIRKEEPER_HOST", "a b", "expected a loopback address"),
         ("WEIRKEEPER_DRAIN_SECONDS", "soon", "expected a number of seconds from 0 to 3600"),
         ("WEIRKEEPER_DRAIN_SECONDS", "nan", "expected a number of seconds"),
         ("WEIRKEEPER_GRACE_SECONDS", "inf", "expected a number of seconds"),
@@ -62,6 +66,12 @@ def test_what_cannot_work_is_refused_by_name(name, value, said):
         load(**{name: value})
     assert str(caught.value).startswith(f"{name}: ")
     assert said in str(caught.value)
+
+
+def test_ports_that_are_not_bound_together_may_be_equal():
+    free = {f"WEIRKEEPER_{n}_PORT": "0" for n in ("LISTENER", "METRICS", "POSTGRES")}
+    assert load(**free).metrics_port == 0
+    assert load(DATABASE_URL=URL, WEIRKEEPER_LISTENER_PORT="54711").listener_port == 54711
 
 
 def test_a_bad_url_is_refused_without_its_password():

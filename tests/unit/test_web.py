@@ -10,6 +10,7 @@ import httpx
 import pytest
 from starlette.responses import JSONResponse
 
+from shared.config.loopback import check_loopback
 from shared.errors import ConfigurationError
 from shared.services import web
 from shared.services.admission import HEALTH, REQUESTS
@@ -20,17 +21,17 @@ from tests.support.waiting import until
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1"])
 def test_loopback_addresses_may_be_bound(host):
-    assert web.check_loopback(host) == host
+    assert check_loopback(host) == host
 
 
 def test_localhost_is_an_address_without_asking_anybody():
-    assert web.check_loopback("localhost") == "127.0.0.1"
+    assert check_loopback("localhost") == "127.0.0.1"
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "", "example.org", "127.0.0.1.x"])
 def test_nothing_wider_may_be(host):
     with pytest.raises(ConfigurationError, match="WEIRKEEPER_HOST: expected a loopback address"):
-        web.check_loopback(host)
+        check_loopback(host)
 
 
 def test_a_free_port_is_found_and_told():

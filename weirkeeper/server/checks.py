@@ -17,7 +17,7 @@ from shared.config.settings import Settings
 from shared.config.urls import masked
 from shared.errors import ConfigurationError, WeirkeeperError
 from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.limits import usable_connections
+from shared.postgres.limits import check_encoding, usable_connections
 from shared.postgres.schema import check_schema
 from weirkeeper.server import binaries, compose, lint
 from weirkeeper.server.account import Account
@@ -115,6 +115,7 @@ def check_database(url: str, needed: Budget) -> None:
     """
     try:
         with connect(url, "check", Use.READ) as connection:
+            check_encoding(connection)
             needed.check(usable_connections(connection))
             _refuse_newer_schema(connection)
     except ConfigurationError:

@@ -7,6 +7,7 @@ it). Never connects: what can be done without a client is done without one.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ from weirkeeper.server.folders import socket_folder
 from weirkeeper.server.private import write_private
 
 USER = "weirkeeper"
+_NAMES_A_CAUSE = re.compile(r"error|FATAL|PANIC|could not")
 SOCKET_NAME = len(".s.PGSQL.65535.lock")
 DEFAULTS = {
     "listen_addresses": "127.0.0.1",
@@ -169,6 +171,7 @@ def _run(cluster: Cluster, program: str, *arguments: str, given: str = "") -> No
         text=True,
         timeout=120,
         env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
+        start_new_session=True,  # Ctrl-C is the server's, who stops once this is done
         **cluster.account.dropped,
     )
     if done.returncode != 0:
@@ -176,9 +179,15 @@ def _run(cluster: Cluster, program: str, *arguments: str, given: str = "") -> No
         raise ConfigurationError.of(
             "embedded Postgres",
             f"{program} to succeed",
-            told[-1] if told else f"exit code {done.returncode}",
+            _cause(told) or f"exit code {done.returncode}",
             "mend what it names, or set DATABASE_URL to a server of your own",
         )
+
+
+def _cause(told: list[str]) -> str:
+    """The first line that names it: the last ones only tell what was undone then."""
+    named = [line for line in told if _NAMES_A_CAUSE.search(line)]
+    return (named or told[-1:] or [""])[0]
 
 
 def _refuse_other_version(cluster: Cluster) -> None:

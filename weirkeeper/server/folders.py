@@ -36,17 +36,15 @@ def check_home(home: Path) -> None:
             str(home),
             "set WEIRKEEPER_HOME to another folder",
         )
-    for path in (home, *(home / name for name in FOLDERS)):
-        with suppress(FileNotFoundError, NotADirectoryError):
-            _refuse_foreign(path)
-    above = next(path for path in (home, *home.parents) if path.exists())
+    try:
+        for path in (home, *(home / name for name in FOLDERS)):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                _refuse_foreign(path)
+        above = next(path for path in (home, *home.parents) if path.exists())
+    except OSError as error:
+        raise _cannot_be(home, str(error.strerror)) from error
     if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
-        raise ConfigurationError.of(
-            "WEIRKEEPER_HOME",
-            "a folder that we can make and write",
-            f"{home} ({above} is no folder that we can write)",
-            "set WEIRKEEPER_HOME to a folder of yours",
-        )
+        raise _cannot_be(home, f"{above} is no folder that we can write")
 
 
 def prepare_home(home: Path) -> Path:
@@ -64,12 +62,7 @@ def prepare_home(home: Path) -> Path:
             (home / name).mkdir(mode=0o700, exist_ok=True)
             _refuse_foreign(home / name)
     except OSError as error:
-        raise ConfigurationError.of(
-            "WEIRKEEPER_HOME",
-            "a folder that we can make and write",
-            f"{home} ({error.strerror})",
-            "set WEIRKEEPER_HOME to a folder of yours",
-        ) from error
+        raise _cannot_be(home, str(error.strerror)) from error
     return home
 
 
@@ -130,6 +123,15 @@ def _us(account: Account) -> tuple[int, int]:
 
 def _owner(path: Path) -> int:
     return path.lstat().st_uid
+
+
+def _cannot_be(home: Path, why: str) -> ConfigurationError:
+    return ConfigurationError.of(
+        "WEIRKEEPER_HOME",
+        "a folder that we can make and write",
+        f"{home} ({why})",
+        "set WEIRKEEPER_HOME to a folder of yours",
+    )
 
 
 def _refuse_foreign(path: Path) -> None:

@@ -1,7 +1,7 @@
 // Drives Graphile Worker for one measurement: one JSON command a line on standard input, one answer
-// a line on standard output. bench/peers/README.md tells the commands; bench/peers/driver.py sends them.
-// It works in its fastest documented configuration, the batching one. Times are nanoseconds of
-// CLOCK_MONOTONIC, which every process of this host shares.
+// a line on standard output. bench/peers/README.md tells the commands; bench/peers/dialog.py sends
+// them. It works in its batching configuration. Times are nanoseconds of CLOCK_MONOTONIC, which
+// every process of this host shares.
 
 import { openSync, writeFileSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";

@@ -1,7 +1,7 @@
 """Drives PgQueuer for one measurement: a JSON command a line on standard input, an answer a line.
 
 Runs in PgQueuer's own virtual environment, so it imports nothing of ours. bench/peers/README.md
-tells the commands; bench/peers/driver.py sends them. Times are nanoseconds of CLOCK_MONOTONIC.
+tells the commands; bench/peers/dialog.py sends them. Times are nanoseconds of CLOCK_MONOTONIC.
 """
 
 from __future__ import annotations

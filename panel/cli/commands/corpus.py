@@ -9,6 +9,7 @@ from typing import Any
 
 from panel.cli.desk import add_desk_arguments, open_desk
 from panel.cli.output import complain, print_json
+from panel.cli.parsing import whole
 from panel.cli.terminal import Column, here
 from shared.errors import InvalidArguments
 from shared.ops.corpus import Imported, Matches, Saved
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     folder.add_argument("--under", default="", metavar="PLACE", help="where all of it goes: a/b")
     search = actions.add_parser("search", help="find notes by their words")
     search.add_argument("query", nargs="+", metavar="WORD")
-    search.add_argument("--limit", type=int, default=10, metavar="N", help="at most N hits (10)")
+    search.add_argument("--limit", type=whole, default=10, metavar="N", help="at most N hits (10)")
     search.add_argument("--published", action="store_true", help="as a visitor would search")
     for action in (create, update, folder, search):
         add_desk_arguments(action)

@@ -1,0 +1,7 @@
+"""An application that exits when it is imported."""
+
+from __future__ import annotations
+
+import sys
+
+sys.exit(3)
