@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
+
+import msgspec
 
 from panel.cli.output import state_style
 from panel.cli.terminal import Column, clean, here
 from shared.clock import SYSTEM
-from shared.jobs.inspect import Explanation, Job, Overview, PeriodicStatus
+from shared.jobs.inspect import Attempt, Explanation, Job, Overview, PeriodicStatus
 from shared.jobs.states import STATES
 
 LIST = (
@@ -27,7 +30,7 @@ LIST = (
 ATTEMPTS = (
     Column("run", right=True),
     Column("outcome", style=state_style),
-    Column("started"),
+    Column("started", right=True),
     Column("took", right=True),
     Column("cause"),
     Column("error", gives=True),
@@ -115,11 +118,42 @@ def told(job: Job) -> str:
     lines = _facts(facts)
     if job.attempts:
         rows = [
-            (a.run, a.outcome, a.started_at, _took(a.started_at, a.finished_at), a.cause, a.error)
+            (
+                a.run,
+                a.outcome,
+                None if a.started_at is None else a.started_at[11:19],
+                _took(a.started_at, a.finished_at),
+                a.cause,
+                a.error,
+            )
             for a in job.attempts
         ]
-        lines += ["", here().table(ATTEMPTS, rows)]
+        lines += ["", here().table(ATTEMPTS, rows), *_last_error(job.attempts)]
     return "\n".join(lines)
+
+
+def _last_error(attempts: Sequence[Attempt]) -> list[str]:
+    """What the newest failed attempt said, whole, and where: what one came for."""
+    failed = [a for a in attempts if a.error]
+    if not failed:
+        return []
+    newest = max(failed, key=lambda a: a.run)
+    stack = str(newest.evidence.get("stack") or newest.evidence.get("stacks") or "")
+    lines = [*str(newest.error).splitlines(), *stack.splitlines()]
+    title = here().paint(f"error of run {newest.run}, {newest.finished_at}", "bold")
+    return ["", title, *(_indented(line) for line in lines)]
+
+
+def _indented(line: str) -> str:
+    """A line of a traceback, without control characters but with its indentation."""
+    text = line.lstrip()
+    return "  " + " " * (len(line) - len(text)) + (clean(text) if text else "")
+
+
+def unread(jobs: Iterable[Job]) -> list[dict[str, Any]]:
+    """Jobs of a list for programs, without the fields that a list never reads."""
+    skipped = ("args", "attempts", "result")
+    return [{k: v for k, v in msgspec.to_builtins(j).items() if k not in skipped} for j in jobs]
 
 
 def _facts(facts: Iterable[tuple[str, object]]) -> list[str]:

@@ -119,7 +119,11 @@ def test_the_65th_waiter_is_answered_at_once(desk):
     [
         (["jobs", "get", "12345"], 1, "weirkeeper jobs: job: expected the id of one"),
         (["jobs", "get", "abc"], 1, "weirkeeper jobs: job: expected a decimal id; got 'abc'"),
-        (["corpus", "update", "77", "--body", "x"], 1, "note: expected the id of one of yours; got '77'"),
+        (
+            ["corpus", "update", "77", "--body", "x"],
+            1,
+            "note: expected the id of one of yours; got '77'",
+        ),
         (["corpus", "create", "x", "--parent", "77"], 1, "parent_id: expected a note of yours"),
         (["corpus", "import", "/nowhere"], 1, "expected a folder or a file; got '/nowhere'"),
         (["demo"], 1, "processes: expected relay and index ready; not ready: index, relay"),

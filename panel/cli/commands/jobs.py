@@ -10,6 +10,7 @@ from typing import Any
 from panel.cli import jobs_told
 from panel.cli.desk import add_desk_arguments, open_desk
 from panel.cli.output import complain, print_json
+from panel.cli.parsing import whole
 from shared.errors import InvalidArguments
 from shared.jobs.states import STATES
 from shared.ops.table import call
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     overview.add_argument("--kind", help="only this kind")
     listing = actions.add_parser("list", help="newest jobs first")
     _add_filters(listing)
-    listing.add_argument("--limit", type=int, default=20, metavar="N", help="at most N (20)")
+    listing.add_argument("--limit", type=whole, default=20, metavar="N", help="at most N (20)")
     listing.add_argument("--before", metavar="ID", help="only jobs older than this one")
     for name, text in (
         ("get", "one job with args, attempts, errors, next try"),
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     with open_desk(args.owner, _progress) as desk:
         result = call(desk, operation, _ARGUMENTS[args.action](args))
     if args.json:
-        print_json(result)
+        print_json(jobs_told.unread(result) if args.action == "list" else result)
     else:
         print(_SHOWN[args.action](args, result))
     return 0
