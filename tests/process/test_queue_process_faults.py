@@ -158,3 +158,10 @@ def test_a_frozen_process_loses_its_jobs_and_writes_nothing_when_it_thaws(queue:
     assert frozen.wait(10) == 1
     assert queue.attempts(job)[-1] == last
     assert queue.outcomes(job) == ["rescued", "completed"]
+
+
+def test_what_a_handler_printed_is_not_lost_with_its_child(queue: TestQueue) -> None:
+    program = queue.start()
+    job = queue.enqueue("die", {"signal": 9, "words": "I was at the third heron"}, max_attempts=1)
+    assert queue.final(job)["outcome"] == "crashed"
+    until(lambda: "I was at the third heron" in program.text(), 5, "its words are in the log")

@@ -86,6 +86,8 @@ def answer(ctx: Context, args: dict[str, Any]) -> Any:
 
 
 def die(ctx: Context, args: dict[str, Any]) -> None:
+    if "words" in args:
+        print(args["words"])
     write(ctx, "begin")
     if ctx.attempt <= args.get("times", 1_000):
         os.kill(os.getpid(), args.get("signal", signal.SIGKILL))

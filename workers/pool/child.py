@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import io
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -124,6 +126,10 @@ def _isolate(server: int) -> None:
     # programs that a handler starts would inherit.
     for number in _NOT_FOR_US:
         signal.signal(number, _ignore)
+    # What a handler prints must not be lost with the child that is killed a moment later.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)
     gc.enable()
 
 
