@@ -146,7 +146,7 @@ table weirkeeper.event  -- What happened; append-only, pruned. The outbox itself
   seq bigint not null
   owner_id text
   type text not null
-  subject text not null
+  subject text not null default ''::text
   data jsonb not null default '{}'::jsonb
   occurred_at timestamp with time zone not null default clock_timestamp()
   trace text

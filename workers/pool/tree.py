@@ -42,9 +42,10 @@ def descendants(pid: int) -> set[int]:
 def children(pid: int) -> set[int]:
     """Direct children of a process, of all its threads; empty when it is gone."""
     found: set[int] = set()
-    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):
-            found.update(map(int, listing.read_text("ascii").split()))
+    with suppress(OSError):  # it ends while its threads are listed
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):
+                found.update(map(int, (thread / "children").read_text("ascii").split()))
     return found
 
 

@@ -66,7 +66,7 @@ create table weirkeeper.event (
   seq bigint not null,  -- left out by plain inserts, filled in by their trigger
   owner_id text check (length(owner_id) <= 200),
   type text not null,
-  subject text not null check (length(subject) <= 2048),
+  subject text not null default '' check (length(subject) <= 2048),
   data jsonb not null default '{}',
   occurred_at timestamptz not null default clock_timestamp()
     check (weirkeeper.is_moment(occurred_at)),
