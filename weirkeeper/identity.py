@@ -26,7 +26,6 @@ NAMES = ("weirkeeper", "shared", "relay", "workers", "listener", "metrics", "pan
 ROOT = Path(__file__).resolve().parents[1]
 CONFIGURATION = 78  # exit code: starting again will not help
 PARENT = "--parent"
-INIT = 1  # in a container it may be supervisord itself
 _PR_SET_PDEATHSIG = 1  # of prctl; what it sets survives exec
 REMEDY = (
     "run Weirkeeper in a virtual environment of its own, with python -P, and without that place in "
@@ -106,13 +105,16 @@ def _end_with(parent: int, *, supervised: bool) -> None:
     if not sys.platform.startswith("linux"):
         return  # the program itself says what it needs
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent or (supervised and _is_init(parent)):
+    if os.getppid() != parent or (supervised and not _is_supervisord(parent)):
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _is_init(pid: int) -> bool:
-    """Whether it adopted us: the shell that told its own parent had lost its supervisord before."""
-    return pid == INIT and b"supervisord" not in Path(f"/proc/{INIT}/cmdline").read_bytes()
+def _is_supervisord(pid: int) -> bool:
+    """Else it adopted us: the shell that told its own parent had lost its supervisord before."""
+    try:
+        return b"supervisord" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def test_a_running_job_is_stopped_and_then_final(queue, inspector, notices):
     assert (end["outcome"], end["state"], end["cause"]) == ("cancelled", "cancelled", "cancelled")
     assert "in sleep" in end["evidence"]["stacks"], "where it stood is kept"
     assert queue.effects(job, "end") == []
-    assert notices.heard() == [job]
+    until(lambda: notices.heard() == [job], 5, "its end was told, once")
     other = queue.enqueue("ok")
     assert queue.final(other)["state"] == "completed", "the child was replaced"
 

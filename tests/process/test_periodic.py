@@ -213,8 +213,9 @@ def test_a_slot_that_was_killed_with_its_parent_in_mid_job_is_free_again(ticking
     os.kill(child, signal.SIGKILL)
     program.send(signal.SIGKILL)
     program.wait(5)
-    ticking.start("t", **env)
+    # In line before the next process starts: else the stuck job, taken back, could be first.
     job = ticking.queue.enqueue("ok", priority=1)
+    ticking.start("t", **env)
     ticking.queue.begun(job, timeout=15)
 
 

@@ -114,6 +114,7 @@ def test_the_queues_are_those_of_the_server_that_runs_here(tmp_path, monkeypatch
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.setattr("panel.cli.processes.connect", lambda *_: nullcontext())
     monkeypatch.setattr("panel.cli.processes.processes", lambda _: [])
+    monkeypatch.setattr("panel.cli.processes.controls.paused", lambda _: [])
     url = "postgresql://published/x"
     assert judged({"database_url": url, "queues": ["index", "mine"]}) == ["index", "mine"]
     monkeypatch.setenv("DATABASE_URL", "postgresql://another/x")
