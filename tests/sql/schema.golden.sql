@@ -505,11 +505,11 @@ function weirkeeper.prunable(ids bigint[], completed_before timestamp with time 
   sha256 4c04b06e12f02494955eb2677e63e91880fe2f9970c4b8f26aec2bd8c666de48  -- Internal: of these jobs, those that retention may remove.
 
 function weirkeeper.prune_events(after_at timestamp with time zone, after_id uuid, size integer, before timestamp with time zone, OUT upto_at timestamp with time zone, OUT upto_id uuid, OUT pruned integer, OUT more boolean) returns record
-  plpgsql volatile
+  plpgsql volatile set enable_seqscan=off
   sha256 4f251083b6e2e1af0b2eadd12c4341a22566cdfafb205e50444aeb145fe5ee33  -- Removes events of one page with their fan-out. more: go on behind (upto_at, upto_id).
 
 function weirkeeper.prune_jobs(after bigint, size integer, completed_before timestamp with time zone, ended_before timestamp with time zone, OUT upto bigint, OUT pruned integer, OUT more boolean) returns record
-  plpgsql volatile
+  plpgsql volatile set enable_seqscan=off
   sha256 fd9bf9e1589b67a6d6dad543c1f5cc43ecb1ff9e6b763c277118a8bebb9f7e05  -- Removes ended jobs of one page with their log and uniqueness. more: go on behind upto.
 
 function weirkeeper.record_event(type text, owner_id text DEFAULT NULL::text, subject text DEFAULT ''::text, data jsonb DEFAULT '{}'::jsonb, trace text DEFAULT NULL::text) returns uuid
