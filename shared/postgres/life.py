@@ -108,14 +108,17 @@ class Life:
 
     def _tick(self) -> None:
         sent = SYSTEM.monotonic()
+        # Asked before the beat: one that was frozen may beat again before anybody else asks.
+        alive = sent - self._acknowledged < SELF_FENCE
         try:
             with self._lock:
-                alive = self._beat()
+                known = self._beat()
         except WeirkeeperError as error:
             log.warning("beat failed: %s", error)
-            alive = self.beat_age() < SELF_FENCE
         else:
-            self._acknowledged = sent if alive else self._acknowledged
+            alive = alive and known
+            if alive:
+                self._acknowledged = sent
         if not alive and not self._fenced:
             self._fenced = True
             log.error("this process may be taken for dead: fencing itself")
