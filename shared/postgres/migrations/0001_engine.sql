@@ -33,7 +33,8 @@ create table weirkeeper.kind (
   max_attempts integer not null check (max_attempts >= 1),
   timeout_ms integer not null check (timeout_ms > 0),
   awaited boolean not null,
-  declared_at timestamptz not null default now()
+  declared_at timestamptz not null default now(),
+  searchable text[] not null default '{}'
 );
 comment on table weirkeeper.kind is
   'Kinds of job with their limits. No events: declarations.';
@@ -88,6 +89,8 @@ create table weirkeeper.event_fanout (
   jobs jsonb not null,
   fanned_out_at timestamptz not null default clock_timestamp()
 );
+-- What retention walks. Grows at its end alone, which is cheap. The relay is the only writer.
+create index event_fanout_oldest on weirkeeper.event_fanout (fanned_out_at, event_id);
 comment on table weirkeeper.event_fanout is
   'Event → job id by subscription, {} when nobody subscribes. No events: bookkeeping.';
 
@@ -118,7 +121,12 @@ create table weirkeeper.job (
   event_id uuid,
   run_at timestamptz check (weirkeeper.is_moment(run_at)),
   trace text check (length(trace) <= 200),
-  created_at timestamptz not null default now()
+  created_at timestamptz not null default now(),
+  -- Checked by functions, not by constraints: three of those made each insert a third slower.
+  tags text[],
+  expires_at timestamptz,
+  unique_key bytea,
+  unique_states text[]  -- final states in which it keeps its key; null: completed
 );
 comment on table weirkeeper.job is
   'Payload and limits of a job; immutable, pruned. No events: jobs are not events.';
@@ -240,10 +248,12 @@ create table weirkeeper.process (
   backend_pids integer[] not null default '{}',
   children integer not null default 0,
   started_at timestamptz not null default clock_timestamp(),
-  beat_at timestamptz not null default clock_timestamp()
+  beat_at timestamptz not null default clock_timestamp(),
+  kinds text[] not null default '{}'
 ) with (fillfactor = 50);
 comment on table weirkeeper.process is
   'One row per life of one process (its epoch), with its beat. No events: liveness.';
+comment on column weirkeeper.process.kinds is 'Kinds that a queue process knows.';
 
 create table weirkeeper.drain (
   epoch bigint primary key,
@@ -265,18 +275,26 @@ create table weirkeeper.periodic (
   timezone text,
   next_at timestamptz,
   last_started_at timestamptz,
-  last_result text,
-  last_error text,
-  check ((every is null) <> (cron is null))
+  kind text not null references weirkeeper.kind,
+  args jsonb not null default '{}' check (jsonb_typeof(args) = 'object'),
+  missed text not null default 'once' check (missed in ('once', 'skip')),
+  timeout_ms integer not null check (timeout_ms > 0),
+  declared_at timestamptz not null default now(),
+  check ((every is null) <> (cron is null)),
+  check ((cron is null) = (timezone is null))
 );
 comment on table weirkeeper.periodic is
   'Periodic jobs and their next tick. No events: a schedule.';
+comment on column weirkeeper.periodic.next_at is
+  'The tick that comes next; null until a process has worked out the first one of a cron.';
 
 create table weirkeeper.periodic_tick (
   name text not null references weirkeeper.periodic,
   tick_at timestamptz not null,
   job_id bigint not null,
+  started_at timestamptz not null default clock_timestamp(),
+  extra boolean not null default false,
   primary key (name, tick_at)
 );
 comment on table weirkeeper.periodic_tick is
-  'Ticks that were started: unique, so each starts once. No events: a schedule.';
+  'Ticks that were started, unique, so that each starts once; extra runs too. No events: a schedule.';

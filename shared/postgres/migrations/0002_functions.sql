@@ -7,8 +7,8 @@
 -- The functions run with the caller's rights and name everything in full, so they pin no
 -- search_path: the pin costs each call as much as a small insert.
 
--- The sleep lock (docs/decisions/0001-sleep-lock.md). A sleeping consumer holds A and S exclusively; a writer that gets
--- S shared, before the consumer could take it, may stay silent: the consumer cannot fall asleep
+-- The sleep lock (docs/decisions/0001-sleep-lock.md). A sleeping consumer holds A and S exclusively;
+-- a writer that gets S shared, before the consumer could take it, may stay silent: the consumer cannot fall asleep
 -- until this transaction has ended, and then looks. NOTIFY in every writing transaction would
 -- serialise all commits on one cluster-wide lock.
 create function weirkeeper.wake(lock_no integer, channel text) returns void
@@ -67,79 +67,6 @@ begin
 end $$;
 comment on function weirkeeper.check_object is
   'Raises WK002 unless the value is a JSON object within the limits of size and depth.';
-
--- Completes a row of `job` that was inserted with kind and args alone, whoever inserts it, and
--- puts it where it waits. The enqueue functions insert complete rows and skip it (queue given).
-create function weirkeeper.job_complete() returns trigger
-language plpgsql as $$
-declare
-  declared weirkeeper.kind;
-begin
-  select * into declared from weirkeeper.kind k where k.name = new.kind;
-  if not found then
-    raise exception using errcode = 'WK001', message = format(
-      'kind: expected a declared kind; got %L; declare it in the application and run weirkeeper migrate',
-      new.kind);
-  end if;
-  perform weirkeeper.check_object('args of kind ' || new.kind, new.args);
-  new.queue := declared.queue;
-  new.max_attempts := coalesce(new.max_attempts, declared.max_attempts);
-  new.timeout_ms := coalesce(new.timeout_ms, declared.timeout_ms);
-  new.awaited := coalesce(new.awaited, declared.awaited);
-  perform pg_current_xact_id();  -- rule 1: a transaction id before a sequence number
-  if new.run_at > clock_timestamp() then
-    insert into weirkeeper.scheduled (job_id, run_at, queue, kind, priority, attempt, run, why)
-    values (new.id, new.run_at, new.queue, new.kind, new.priority, 0, 0, 'delay');
-  else
-    insert into weirkeeper.ready (queue, kind, priority, job_id)
-    values (new.queue, new.kind, new.priority, new.id);
-    perform weirkeeper.wake_queue(new.queue);
-  end if;
-  return new;
-end $$;
-comment on function weirkeeper.job_complete is 'Trigger: fills in and places a job.';
-
-create trigger job_complete before insert on weirkeeper.job
-  for each row when (new.queue is null) execute function weirkeeper.job_complete();
-
-create function weirkeeper.enqueue(
-  kind text,
-  args jsonb default '{}',
-  run_at timestamptz default null,
-  priority integer default null,
-  owner_id text default null,
-  awaited boolean default null,
-  max_attempts integer default null,
-  timeout_ms integer default null,
-  trace text default null
-) returns bigint
-language plpgsql as $$
-declare
-  new_id bigint;
-begin
-  if not coalesce(priority, 2) between 1 and 4 then
-    raise exception using errcode = 'WK004', message = format(
-      'priority: expected 1 (first) to 4; got %s; leave it out for 2', priority);
-  end if;
-  if run_at is not null and not isfinite(run_at) then
-    raise exception using errcode = 'WK004', message = format(
-      'run_at: expected a moment; got %s; leave it out to run at once', run_at);
-  end if;
-  if max_attempts < 1 or timeout_ms < 1 then
-    raise exception using errcode = 'WK004', message = format(
-      'max_attempts and timeout_ms: expected 1 or more; got %s and %s; leave them out for the kind''s',
-      max_attempts, timeout_ms);
-  end if;
-  insert into weirkeeper.job
-    (kind, args, run_at, priority, owner_id, awaited, max_attempts, timeout_ms, trace)
-  values
-    (enqueue.kind, enqueue.args, enqueue.run_at, coalesce(enqueue.priority, 2), enqueue.owner_id,
-     enqueue.awaited, enqueue.max_attempts, enqueue.timeout_ms, enqueue.trace)
-  returning id into new_id;
-  return new_id;
-end $$;
-comment on function weirkeeper.enqueue is
-  'Adds a job in the caller''s transaction; returns its id. WK001, WK002, WK004.';
 
 create function weirkeeper.check_event(type text, data jsonb) returns void
 language plpgsql stable as $$

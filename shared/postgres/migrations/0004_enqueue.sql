@@ -13,13 +13,6 @@ language sql immutable strict as $$
 $$;
 comment on function weirkeeper.good_tags is 'At most 16 tags of 1 to 64 characters.';
 
--- Checked by functions, not by constraints: three of those made each insert a third slower.
-alter table weirkeeper.job
-  add column tags text[],
-  add column expires_at timestamptz,
-  add column unique_key bytea,
-  add column unique_states text[];  -- final states in which it keeps its key; null: completed
-
 create table weirkeeper.unique_key (
   hash bytea primary key,
   job_id bigint not null unique
@@ -36,8 +29,9 @@ create table weirkeeper.expiry (
 comment on table weirkeeper.expiry is
   'Jobs to discard if they have not started by then. No events: a limit, not a fact.';
 
--- As in 0002, and with the moment after which the job is not to start.
-create or replace function weirkeeper.job_complete() returns trigger
+-- Completes a row of `job` that was inserted with kind and args alone, whoever inserts it, and
+-- puts it where it waits. The bulk functions insert complete rows and skip it (queue given).
+create function weirkeeper.job_complete() returns trigger
 language plpgsql as $$
 declare
   declared weirkeeper.kind;
@@ -71,6 +65,11 @@ begin
   return new;
 end $$;
 
+comment on function weirkeeper.job_complete is 'Trigger: fills in and places a job.';
+
+create trigger job_complete before insert on weirkeeper.job
+  for each row when (new.queue is null) execute function weirkeeper.job_complete();
+
 -- ── uniqueness ──────────────────────────────────────────────────────────────────────────────────
 
 -- jsonb's text is the normal form: keys in order, no spaces, computed here for every language.
@@ -94,8 +93,9 @@ comment on function weirkeeper.unique_hash is
 
 -- Takes keys for jobs; whose key another job holds gets that one's id instead. Inserts in one
 -- statement and reads in the next, whose snapshot sees what the first one met; again when it was
--- released in between. Of several jobs with one key the first (the lowest id) takes it. It may wait for another open transaction that takes the same key. In order
--- of the keys: two callers with many keys never wait for each other in a circle.
+-- released in between. Of several jobs with one key the first (the lowest id) takes it. It may wait
+-- for another open transaction that takes the same key. In order of the keys: two callers with many
+-- keys never wait for each other in a circle.
 -- No sequential scans: a plan made while the table was small must not read a large one.
 create function weirkeeper.take_unique(hashes bytea[], ids bigint[]) returns bigint[]
 language plpgsql set enable_seqscan = off as $$
@@ -274,8 +274,6 @@ end $$;
 comment on function weirkeeper.check_unique is
   'Raises WK004 for options of uniqueness that make no sense; returns the final states that keep it.';
 
-drop function weirkeeper.enqueue(
-  text, jsonb, timestamptz, integer, text, boolean, integer, integer, text);
 create function weirkeeper.enqueue(
   kind text,
   args jsonb default '{}',

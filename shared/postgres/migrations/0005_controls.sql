@@ -15,8 +15,6 @@ create table weirkeeper.paused (
 comment on table weirkeeper.paused is
   'Queues and kinds whose lanes every claim skips; no job moves. No events: a setting.';
 
-alter table weirkeeper.kind add column searchable text[] not null default '{}';
-
 -- Lists by kind and by state, newest first. None of them costs a job that runs at once and succeeds.
 create index scheduled_kind on weirkeeper.scheduled (kind, job_id);
 create index attempt_ended_job on weirkeeper.attempt (state, job_id)
