@@ -31,7 +31,7 @@ from shared.postgres.drains import drained
 from shared.postgres.life import Life
 from shared.postgres.processes import Registration
 from shared.postgres.relay import PostgresOutbox
-from shared.postgres.wakes import RELAY_CHANNEL, RELAY_LOCK, Wakes
+from shared.postgres.wakes import RELAY_LOCK, Wakes, relay_channel
 from shared.services import exit_codes
 from shared.services.program import run
 from shared.services.stop import StopSignal
@@ -76,7 +76,7 @@ class _Program:
         self._slot = slot
         self._stop = stop
         self._instruments = instruments
-        self._wakes = Wakes(self._url, slot, RELAY_LOCK, RELAY_CHANNEL)
+        self._wakes = Wakes(self._url, slot, RELAY_LOCK, relay_channel())
         self._fenced = threading.Event()
         self._failures = 0  # of connecting, in a row
         # Server processes to end when this process is frozen: a frozen sleeper is expensive. Read

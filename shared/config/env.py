@@ -36,6 +36,7 @@ SETTINGS = (
         "the same database without a pooler in between; empty = DATABASE_URL",
         secret=True,
     ),
+    Setting("WEIRKEEPER_SCHEMA", "weirkeeper", "Postgres schema of this installation"),
     Setting("WEIRKEEPER_HOME", "", "folder of all state; empty = .weirkeeper in the checkout"),
     Setting("WEIRKEEPER_APP", "", 'the application, "module:attribute"; empty = the site alone'),
     Setting("WEIRKEEPER_HOST", "127.0.0.1", "address that listener and metrics bind"),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from shared.config.env import Environment
 from shared.config.home import default_home, published_database_url
+from shared.config.installation import check_schema_name
 from shared.config.loopback import check_loopback
 from shared.config.queues import Queue
 from shared.config.spelling import command_line
@@ -37,6 +38,7 @@ class Settings:
     database_url: str
     direct_url: str
     embedded: bool
+    schema: str
     home: Path
     app: str | None
     host: str
@@ -84,6 +86,7 @@ class Settings:
             database_url=url,
             direct_url=_url(env, "WEIRKEEPER_DIRECT_URL") or url,
             embedded=not given,
+            schema=check_schema_name(env.text("WEIRKEEPER_SCHEMA")),
             home=home,
             app=env.text("WEIRKEEPER_APP") or None,
             host=check_loopback(env.text("WEIRKEEPER_HOST")),

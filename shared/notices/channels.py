@@ -2,15 +2,17 @@
 
 A payload is a list of ids joined by ',', at most 100 of them. It is a hint that anybody with
 access to the database can forge: what does not look like an id is ignored, and an id that was
-named is looked up, never believed.
+named is looked up, never believed. The names are those of an installation in the default schema;
+the adapter hears another's own channels, and calls them by these names.
 """
 
 from __future__ import annotations
 
 import re
+from typing import LiteralString
 
-FINAL = "weirkeeper_final"  # job ids, sent inside the transaction that finished them
-FANOUT = "weirkeeper_fanout"  # event ids, sent after the relay's commit
+FINAL: LiteralString = "weirkeeper_final"  # job ids, sent inside the transaction that finished them
+FANOUT: LiteralString = "weirkeeper_fanout"  # event ids, sent after the relay's commit
 CHANNELS = (FINAL, FANOUT)
 LABELS = {FINAL: "final", FANOUT: "fanout"}  # how metrics call them
 

@@ -10,6 +10,7 @@ from enum import Enum
 
 import psycopg
 
+from shared.config.installation import schema_name
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
 
@@ -35,7 +36,8 @@ def connect(url: str, name: str, use: Use = Use.DURABLE) -> Connection:
 
     Args:
         url: libpq URI.
-        name: shown in pg_stat_activity after "weirkeeper ", at most 50 characters.
+        name: shown in pg_stat_activity after the installation's schema ("weirkeeper "); cut at
+            60 characters.
         use: what the session is for.
 
     Raises:
@@ -46,7 +48,7 @@ def connect(url: str, name: str, use: Use = Use.DURABLE) -> Connection:
         conn = psycopg.connect(
             url,
             autocommit=True,
-            application_name=f"weirkeeper {name}"[:60],
+            application_name=f"{schema_name()} {name}"[:60],
             connect_timeout=5,
             keepalives=1,
             keepalives_idle=5,

@@ -15,7 +15,7 @@ from psycopg import sql
 from shared.notices.channels import CHANNELS
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
-from shared.postgres.statements import statement
+from shared.postgres.statements import rendered, statement
 
 
 class PostgresEar:
@@ -32,6 +32,7 @@ class PostgresEar:
         self._conn: Connection | None = None
         self._lock = threading.Lock()  # the descriptor below
         self._interrupt = -1
+        self._ours = {rendered(channel): channel for channel in CHANNELS}  # another schema's differ
 
     def open(self) -> None:
         """Connect and LISTEN; see shared.notices.source.Ear."""
@@ -41,7 +42,7 @@ class PostgresEar:
         with self._lock:
             self._interrupt = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         with translated():
-            for channel in CHANNELS:
+            for channel in self._ours:
                 listen = sql.SQL(statement("waits/listen"))
                 conn.execute(listen.format(channel=sql.Identifier(channel)))
 
@@ -55,7 +56,7 @@ class PostgresEar:
             if not heard:
                 select.select([self._conn.fileno(), self._interrupt], [], [], seconds)
                 heard = list(self._conn.notifies(timeout=0))
-        return [(notice.channel, notice.payload) for notice in heard]
+        return [(self._ours[notice.channel], notice.payload) for notice in heard]
 
     def interrupt(self) -> None:
         """End a `notices` that waits, from another thread."""

@@ -17,10 +17,11 @@ from typing import LiteralString, cast
 
 import psycopg
 
+from shared.config.installation import SETTING, schema_name
 from shared.errors import ConfigurationError, DatabaseUnavailable
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translate, translated
-from shared.postgres.statements import statement
+from shared.postgres.statements import rendered, statement
 
 OLDEST_SERVER = 150000
 TRIES = 30  # of one migration, each waiting at most 2 s for its locks
@@ -39,7 +40,7 @@ class Migration:
 
     @property
     def checksum(self) -> str:
-        """sha256 of the text: what was applied must be what stands here."""
+        """sha256 of the text: what was applied must be what stands here, whatever the schema."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
@@ -83,6 +84,7 @@ def migrate(url: str, tell: Callable[[str], None] = lambda _: None) -> int:
     """
     with connect(url, "migrate", Use.MIGRATE) as conn, translated():
         _check_server(conn)
+        _check_schema_name(conn)
         _wait_for_locks(conn, "60s")
         conn.execute(statement("migrator/lock"))
         _wait_for_locks(conn, "2s")
@@ -107,6 +109,16 @@ def _check_server(conn: Connection) -> None:
         )
 
 
+def _check_schema_name(conn: Connection) -> None:
+    """A word of SQL would have to be quoted wherever it stands, and nobody does."""
+    name = schema_name()
+    row = conn.execute(statement("migrator/quoted"), {"name": name}).fetchone()
+    if row is None or row[0] != name:
+        raise ConfigurationError.of(
+            SETTING, "a name that is no word of SQL", name, "choose another"
+        )
+
+
 def _is_missing(migration: Migration, have: dict[int, str]) -> bool:
     known = have.get(migration.version)
     if known is not None and known != migration.checksum:
@@ -123,7 +135,7 @@ def _apply(conn: Connection, migration: Migration) -> None:
     for attempt in range(TRIES):
         try:
             with conn.transaction():
-                conn.execute(migration.text)
+                conn.execute(rendered(migration.text))
                 conn.execute(
                     statement("migrator/record"),
                     {

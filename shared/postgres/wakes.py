@@ -18,14 +18,19 @@ from psycopg import sql
 
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
-from shared.postgres.statements import statement
+from shared.postgres.statements import rendered, statement
 
-RELAY_LOCK, RELAY_CHANNEL = 0, "weirkeeper_relay"
+RELAY_LOCK = 0
+
+
+def relay_channel() -> str:
+    """Channel of the relay."""
+    return rendered("weirkeeper_relay")
 
 
 def queue_channel(number: int) -> str:
     """Channel of a queue, by `weirkeeper.queue.no`."""
-    return f"weirkeeper_queue_{number}"
+    return f"{rendered('weirkeeper_queue_')}{number}"
 
 
 class Wakes:

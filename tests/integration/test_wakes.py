@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from shared.postgres.connect import connect
-from shared.postgres.wakes import RELAY_CHANNEL, RELAY_LOCK, Wakes
+from shared.postgres.wakes import RELAY_LOCK, Wakes, relay_channel
 
 ADD = "select weirkeeper.record_event('corpus.note.changed')"
 SOON = 5.0
@@ -19,7 +19,7 @@ SOON = 5.0
 
 @pytest.fixture
 def wakes(database_url: str) -> Iterator[Wakes]:
-    opened = Wakes(database_url, "test", RELAY_LOCK, RELAY_CHANNEL)
+    opened = Wakes(database_url, "test", RELAY_LOCK, relay_channel())
     opened.open()
     yield opened
     opened.close()
@@ -79,7 +79,7 @@ def test_a_consumer_that_wakes_up_silences_writers(wakes, writer):
 
 
 def test_siblings_hear_the_notices_that_the_sleeper_among_them_causes(wakes, writer, database_url):
-    sibling = Wakes(database_url, "sibling", RELAY_LOCK, RELAY_CHANNEL)
+    sibling = Wakes(database_url, "sibling", RELAY_LOCK, relay_channel())
     sibling.open()
     assert wakes.fall_asleep()
     assert not sibling.fall_asleep(), "it polls"

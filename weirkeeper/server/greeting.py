@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 from shared.app import App
+from shared.config.installation import schema_name
 from shared.config.spelling import command_line
 from shared.config.urls import masked
 from shared.site.receipts import SUBSCRIPTION
@@ -26,7 +27,7 @@ def greeting(
     """
     listener, metrics = (addresses.get(role, "") for role in ("listener", "metrics"))
     ours = command_line(home)
-    psql = quote(str(home / "run" / "psql"))
+    psql, schema = quote(str(home / "run" / "psql")), schema_name()
     return [
         f"ready after {seconds:.1f} s",
         "",
@@ -39,7 +40,7 @@ def greeting(
         *([f"  {ours} demo"] if has_site(app) else []),
         f"  {ours} status",
         f"  curl -s http://{metrics}/metrics | grep ^weirkeeper_jobs",
-        *(f'  {psql} -c "select weirkeeper.{call}"' for call in _calls(app)),
+        *(f'  {psql} -c "select {schema}.{call}"' for call in _calls(app)),
         "",
         "Ctrl-C drains and stops everything; the data stays.",
     ]
