@@ -13,7 +13,7 @@ import hashlib
 import re
 from functools import cache
 from importlib.resources import files
-from typing import LiteralString, cast
+from typing import LiteralString
 
 from shared.config.installation import DEFAULT, schema_name, site_schema
 
@@ -22,7 +22,8 @@ LOCK_CLASS = 1464160587  # "WEIK": the class of our advisory locks, as the files
 # `weirkeeper.job`, `weirkeeper_final`, `schema weirkeeper`, and sessions called 'weirkeeper …'; not
 # the program's name in a sentence ("run weirkeeper migrate").
 _ENGINE = re.compile(
-    r"\bweirkeeper(?=[._])|(?<=\bschema )weirkeeper\b|(?<= exists )weirkeeper\b|(?<=')weirkeeper(?= ')"
+    r"\bweirkeeper(?=[._])|(?<=\bschema )weirkeeper\b|(?<= exists )weirkeeper\b"
+    r"|(?<=')weirkeeper(?= ')"
 )
 _SITE = re.compile(r"\bsite(?=\.)|(?<=\bschema )site\b")
 
@@ -48,11 +49,10 @@ def rendered(text: LiteralString) -> LiteralString:
     schema = schema_name()
     if schema == DEFAULT:
         return text
+    # The result is literal but for a name of letters, digits and "_" that was checked.
     named = _ENGINE.sub(schema, text)
     named = _SITE.sub(site_schema(schema), named)
-    named = named.replace(str(LOCK_CLASS), str(lock_class(schema)))
-    # Literal but for a name of letters, digits and "_" that was checked.
-    return cast("LiteralString", named)
+    return named.replace(str(LOCK_CLASS), str(lock_class(schema)))
 
 
 def lock_class(schema: str) -> int:
