@@ -111,6 +111,46 @@ def sides(empty_database_url: str, short_tmp: Path) -> Iterator[tuple[Side, Side
             side.programs.close()
 
 
+def work_side_by_side(sides: tuple[Side, Side]) -> None:
+    """Ids are each side's own, so both have a job of that number; each child runs its own side's."""
+    first, second = sides
+    jobs = {side.schema: [side.enqueue() for _ in range(20)] for side in sides}
+    events = {side.schema: [side.record(str(n)) for n in range(20)] for side in sides}
+    for side in sides:
+        until(
+            lambda s=side: all(s.state(job) == "completed" for job in jobs[s.schema]),
+            30,
+            "jobs ran",
+        )
+        until(lambda s=side: all(map(s.jobs_of, events[s.schema])), 30, "events are fanned out")
+        fanned = [int(j) for e in events[side.schema] for j in side.jobs_of(e).values()]
+        until(
+            lambda s=side, f=fanned: all(s.state(job) == "completed" for job in f), 30, "they ran"
+        )
+        assert side.ran() >= set(map(str, jobs[side.schema]))
+    assert first.count("job") == 40
+    assert second.count("job") == 42
+    assert first.ran() == {str(n) for n in range(1, 41)}
+
+
+def ask_each(sides: tuple[Side, Side], url: str) -> None:
+    """What is asked of one is answered from it: waits, status, verify, lists."""
+    first, second = sides
+    later = second.one(f"select {SECOND}.enqueue('t.ok', run_at => now() + interval '1 day')")
+    with PostgresWaits(url, "app") as waits:
+        assert waits.wait("1", 5).state == "completed"
+    waiter = second.programs.execute([sys.executable, "-P", "-c", WAITS, url, "1"], second.env)
+    assert waiter.wait(60) == 0, waiter.text()
+    assert waiter.text().strip() == "completed"
+    for side in sides:
+        verified = side.command("verify")
+        assert verified.popen.returncode == 0, verified.text()
+        shown = answer(side.programs, "jobs", "list", "--state", "pending", env=side.env)
+        assert [job["id"] for job in shown] == ([] if side is first else [str(later)])
+        epochs = side.one(f"select array_agg(epoch order by epoch) from {side.schema}.process")
+        assert epochs == [1, 2]
+
+
 @pytest.mark.timeout(300)
 def test_side_by_side(sides, empty_database_url):
     for side in sides:
@@ -140,41 +180,8 @@ def test_side_by_side(sides, empty_database_url):
     assert all(channel.startswith(f"{SECOND}_") for channel in heard)
     assert first.count("job") == first.count("event") == 0
 
-    # Ids are each its own, so both have a job of that number; each child runs its own side's.
-    jobs = {side.schema: [side.enqueue() for _ in range(20)] for side in sides}
-    events = {side.schema: [side.record(str(n)) for n in range(20)] for side in sides}
-    for side in sides:
-        until(
-            lambda s=side: all(s.state(job) == "completed" for job in jobs[s.schema]),
-            30,
-            "jobs ran",
-        )
-        until(lambda s=side: all(map(s.jobs_of, events[s.schema])), 30, "events are fanned out")
-        fanned = [int(j) for e in events[side.schema] for j in side.jobs_of(e).values()]
-        until(
-            lambda s=side, f=fanned: all(s.state(job) == "completed" for job in f), 30, "they ran"
-        )
-        assert side.ran() >= set(map(str, jobs[side.schema]))
-    assert first.count("job") == 40
-    assert second.count("job") == 42
-    assert first.ran() == {str(n) for n in range(1, 41)}
-
-    # What is asked of one is answered from it: waits, status, verify, lists.
-    later = second.one(f"select {SECOND}.enqueue('t.ok', run_at => now() + interval '1 day')")
-    with PostgresWaits(empty_database_url, "app") as waits:
-        assert waits.wait(str(jobs[FIRST][0]), 5).state == "completed"
-    waiter = second.programs.execute(
-        [sys.executable, "-P", "-c", WAITS, empty_database_url, str(jobs[SECOND][0])], second.env
-    )
-    assert waiter.wait(60) == 0, waiter.text()
-    assert waiter.text().strip() == "completed"
-    for side in sides:
-        verified = side.command("verify")
-        assert verified.popen.returncode == 0, verified.text()
-        shown = answer(side.programs, "jobs", "list", "--state", "pending", env=side.env)
-        assert [job["id"] for job in shown] == ([] if side is first else [str(later)])
-        epochs = side.one(f"select array_agg(epoch order by epoch) from {side.schema}.process")
-        assert epochs == [1, 2]
+    work_side_by_side(sides)
+    ask_each(sides, empty_database_url)
 
 
 def test_one_goes_and_the_other_stays(sides):
