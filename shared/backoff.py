@@ -49,3 +49,8 @@ def jittered(seconds: float) -> float:
 def random_token() -> int:
     """63 random bits: a lease token that no other claim will ever bear."""
     return secrets.randbits(63)
+
+
+def random_bytes(number: int) -> bytes:
+    """Bytes that nobody can guess: secrets, and numbers used once."""
+    return secrets.token_bytes(number)

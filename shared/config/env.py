@@ -67,6 +67,34 @@ SETTINGS = (
         "",
         'children by queue, as "index=4,notify=2"; a queue not named keeps its own number',
     ),
+    Setting(
+        "WEIRKEEPER_SECRET",
+        "",
+        "what webhook secrets are sealed with, at least 32 characters; several, separated by "
+        "commas, while it is changed: the first seals, all open",
+        secret=True,
+    ),
+    Setting(
+        "WEIRKEEPER_OUTBOUND_ALLOW",
+        "",
+        "networks and exact host names, separated by commas, that may be called although they are "
+        "private",
+    ),
+    Setting(
+        "WEIRKEEPER_OUTBOUND_DENY",
+        "",
+        "networks and exact host names that are never called; beats the other list",
+    ),
+    Setting("WEIRKEEPER_OUTBOUND_PORTS", "", "the only ports that are called; empty = any"),
+    Setting("WEIRKEEPER_OUTBOUND_HTTP", "no", "yes: plain http may be called, too"),
+    Setting(
+        "WEIRKEEPER_OUTBOUND_NAT64", "no", "yes: this network reaches IPv4 through 64:ff9b::/96"
+    ),
+    Setting(
+        "WEIRKEEPER_OUTBOUND_CA",
+        "",
+        "file of further certificate authorities (PEM) to trust in what is called",
+    ),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 

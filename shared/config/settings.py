@@ -6,19 +6,21 @@ Every program builds them first (`Settings.load`), before it opens a socket or a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 
 from shared.config.env import Environment
 from shared.config.home import default_home, published_database_url
 from shared.config.installation import check_schema_name
 from shared.config.loopback import check_loopback
+from shared.config.outbound import Outbound, read_outbound
 from shared.config.queues import Queue
 from shared.config.spelling import command_line
 from shared.config.urls import check_url, masked
 from shared.errors import ConfigurationError
 
 KEPT_AT_MOST = 10 * 366 * 24  # hours: ten years
+SHORTEST_SECRET = 32  # characters; base64 of 32 random bytes has 44
 LOG_LEVELS = ("debug", "info", "warning", "error")
 NO_SERVER = (  # of every command
     "no server runs here: expected one in {home}, or DATABASE_URL; start one with "
@@ -33,6 +35,8 @@ class Settings:
     Attributes:
         database_url: libpq URI, or "" while no server has been started and none was named.
         embedded: the URL was published by our own embedded server, not given from outside.
+        sealing_keys: of WEIRKEEPER_SECRET, newest first; empty = none is set.
+        outbound: what may be called outside.
     """
 
     database_url: str
@@ -55,6 +59,8 @@ class Settings:
     keep_events_hours: float
     unknown_kind_hours: float
     children: Mapping[str, int]
+    sealing_keys: tuple[str, ...] = field(repr=False)
+    outbound: Outbound
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -103,6 +109,8 @@ class Settings:
             keep_events_hours=env.hours("WEIRKEEPER_KEEP_EVENTS_HOURS", 0, KEPT_AT_MOST),
             unknown_kind_hours=env.hours("WEIRKEEPER_UNKNOWN_KIND_HOURS", 1, KEPT_AT_MOST),
             children=_children(env.text("WEIRKEEPER_CHILDREN")),
+            sealing_keys=_sealing_keys(env.text("WEIRKEEPER_SECRET")),
+            outbound=read_outbound(env),
         )
 
     def tuned(self, queues: Mapping[str, Queue]) -> dict[str, Queue]:
@@ -138,6 +146,10 @@ class Settings:
             value = getattr(self, item.name)
             if item.name.endswith("_url"):
                 value = masked(value)
+            elif item.name == "sealing_keys":
+                value = ["***" for _ in value]
+            elif is_dataclass(value) and not isinstance(value, type):
+                value = asdict(value)
             shown[item.name] = str(value) if isinstance(value, Path) else value
         return shown
 
@@ -170,6 +182,18 @@ def _children(raw: str) -> dict[str, int]:
         if name in found:
             raise _mistaken_children(f"{name} twice", "name each queue once")
         found[name] = int(number)
+    return found
+
+
+def _sealing_keys(raw: str) -> tuple[str, ...]:
+    found = tuple(item for item in (part.strip() for part in raw.split(",")) if item)
+    if any(len(item) < SHORTEST_SECRET for item in found):
+        raise ConfigurationError.of(
+            "WEIRKEEPER_SECRET",
+            f"secrets of at least {SHORTEST_SECRET} characters",
+            "a shorter one",  # never the value itself
+            "make one with `openssl rand -base64 32`",
+        )
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from tests.gates.source import Source, complaints, everything, planted, product, red
@@ -54,10 +55,11 @@ def guards(source: Source) -> Iterator[str]:
 def addresses(source: Source) -> Iterator[str]:
     """Nothing binds to every address by default."""
     anywhere = ".".join("0000")
+    alone = re.compile(rf"(?<![0-9.]){re.escape(anywhere)}(?![0-9.])")  # 10.0.0.0 is another
     docstrings = source.docstrings()
     for node in source.walk(ast.Constant):
         value = node.value
-        if isinstance(value, str) and anywhere in value and id(node) not in docstrings:
+        if isinstance(value, str) and alone.search(value) and id(node) not in docstrings:
             yield f"{source.path}:{node.lineno}: {anywhere}"
 
 
@@ -90,4 +92,6 @@ def test_planted_guards_off_are_seen():
 
 def test_planted_addresses_are_seen():
     assert red(addresses, "host = '0.0.0.0'")
+    assert red(addresses, "url = 'http://0.0.0.0:80/'")
+    assert not red(addresses, "network = '10.0.0.0/8'")
     assert not list(addresses(planted('"""Never 0.0.0.0."""\nhost = "127.0.0.1"')))

@@ -23,6 +23,7 @@ PLANTED = {
     "psycopg": ("shared/site/planted.py", "import psycopg"),
     "multiprocess": ("relay/planted_three.py", "import multiprocess"),
     "prometheus": ("relay/planted_four.py", "import prometheus_client"),
+    "cryptography": ("relay/planted_five.py", "import cryptography"),
     "cycles": ("shared/events/event.py", "import shared.events.type\nimport shared.events.port"),
 }
 RUN = "from importlinter.cli import lint_imports_command; lint_imports_command()"

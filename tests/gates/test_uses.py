@@ -132,6 +132,8 @@ RULES = (
         (
             "httpx",
             "httpx.*",
+            "httpcore",
+            "httpcore.*",
             "smtplib",
             "smtplib.*",
             "requests*",
