@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from contextlib import closing
 from importlib.metadata import version
 
-from listener.reads import Reads
 from listener.server import Routes
 from listener.waiting import Waiting
 from listener.watcher import ListenWatcher
 from shared.clock import SYSTEM
 from shared.config.budget import LISTENER
 from shared.config.settings import Settings
+from shared.notices.reads import Reads
 from shared.notices.source import NoticeSource
 from shared.notices.waiters import Waiters
 from shared.postgres.answers import Answers

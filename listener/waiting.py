@@ -12,14 +12,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from listener.reads import Read, Reads
 from shared.clock import SYSTEM
 from shared.errors import DatabaseUnavailable, NotFound
 from shared.notices.channels import FANOUT, FINAL
+from shared.notices.reads import Read, Reads, on_loop
 from shared.notices.waiters import Waiters
 
 POLL = 1.0  # seconds between reads when no notice comes
-READ = 3.0  # seconds that one read may take; the server itself ends it after 2
 NOT_KEPT = {
     FINAL: "no job with the id {key} is kept: there never was one, or it ended long ago "
     "(completed jobs are kept for at least 24 h, discarded and cancelled ones for 7 days)",
@@ -81,10 +80,10 @@ class Waiting:
         woken = asyncio.Event()
         loop = asyncio.get_running_loop()
         last = Read(error=DatabaseUnavailable("nothing was read"))
-        with self._waiters.register(channel, key, lambda: _on(loop, woken.set)):
+        with self._waiters.register(channel, key, lambda: on_loop(loop, woken.set)):
             while True:
                 woken.clear()
-                read = await self._read(channel, key)
+                read = await self._reads.read_async(channel, key)
                 if read.error is None and not read.known:
                     raise NotFound(NOT_KEPT[channel].format(key=key))
                 # An outage in the middle of a wait does not end the wait.
@@ -96,20 +95,6 @@ class Waiting:
         if last.error is not None:
             raise last.error
         return last.found
-
-    async def _read(self, channel: str, key: str) -> Read:
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Read] = loop.create_future()
-
-        def deliver(read: Read) -> None:
-            _on(loop, lambda: None if answer.done() else answer.set_result(read))
-
-        self._reads.ask(channel, key, deliver)
-        try:
-            async with asyncio.timeout(READ):
-                return await answer
-        except TimeoutError:
-            return Read(error=DatabaseUnavailable(f"no answer within {READ:g} s"))
 
     async def _pause(
         self, woken: asyncio.Event, seconds: float, gone: Callable[[], Awaitable[bool]]
@@ -124,9 +109,3 @@ class Waiting:
                     await woken.wait()
             if await gone():
                 raise CallerGone
-
-
-def _on(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
-    """Call something on the event loop, from any thread; the loop may have ended meanwhile."""
-    with suppress(RuntimeError):
-        loop.call_soon_threadsafe(call)

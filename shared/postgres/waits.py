@@ -3,32 +3,33 @@
 Before it: an enqueue or a recorded event that has committed. One LISTEN connection, open only
 while somebody waits (and a little longer), and one for reads, whatever the number of threads.
 A wait registers, reads, waits, and reads again at each wake, after each reconnect, and on a slow
-poll; so it needs no notice to be right.
+poll; so it needs no notice to be right. Reads are made in a thread of their own
+(shared.notices.reads), so that a server that stands still keeps a caller for 3 s more than its
+bound and no longer.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar, cast
 from uuid import UUID
 
 from shared.clock import SYSTEM
-from shared.errors import InvalidArguments, NotFound, WaitersFull, WeirkeeperError
+from shared.errors import InvalidArguments, NotFound, WaitersFull
 from shared.jobs.port import Wait
 from shared.notices.channels import FANOUT, FINAL, is_event_id, is_job_id
+from shared.notices.reads import Read, Reads
 from shared.notices.source import NoticeSource
 from shared.notices.waiters import Waiters
 from shared.postgres.answers import Answers, Fanout
 from shared.postgres.ear import PostgresEar
 
 POLL = 1.0  # seconds between looks when no notice comes
+IDLE = 60.0  # seconds between turns of the reading thread when nobody asks
 T = TypeVar("T")
-
-log = logging.getLogger(__name__)
 
 
 class PostgresWaits:
@@ -41,7 +42,7 @@ class PostgresWaits:
 
     def __init__(self, url: str, name: str) -> None:
         self._answers = Answers(url, name)
-        self._reading = threading.Lock()  # the read connection
+        self._reads = Reads(self._answers, lambda _: None, turn=IDLE)
         self._waiters = Waiters()
         ear = PostgresEar(url, name)
         # When the loop died, the slow poll still answers.
@@ -62,12 +63,9 @@ class PostgresWaits:
             NotFound: no such job.
             DatabaseUnavailable: nothing could be read within the bound.
         """
-        key = _text("job id", job_id, int, "what enqueue returned")
-
-        def look() -> Wait:
-            return job_answer(self._answers, key)
-
-        return self._until(FINAL, key, look, lambda answer: answer.finished, max_seconds)
+        key = checked_job_id(_text("job id", job_id, int, "what enqueue returned"))
+        last: Last[Wait] = Last(FINAL, key, lambda answer: answer.finished)
+        return self._until(last, max_seconds)
 
     def await_fanout(
         self, event_id: str | UUID, subscription: str, max_seconds: float
@@ -87,19 +85,15 @@ class PostgresWaits:
             NotFound: no such event.
             DatabaseUnavailable: nothing could be read within the bound.
         """
-        key = _text("event id", event_id, UUID, "what record returned").lower()
-
-        def look() -> Fanout:
-            return fanout_answer(self._answers, key)
-
-        jobs = self._until(FANOUT, key, look, lambda jobs: jobs is not None, max_seconds)
+        key = checked_event_id(_text("event id", event_id, UUID, "what record returned"))
+        last: Last[Fanout] = Last(FANOUT, key, lambda jobs: jobs is not None)
+        jobs = self._until(last, max_seconds)
         return None if jobs is None else jobs.get(subscription)
 
     def close(self) -> None:
         """End both connections."""
         self._source.stop()
-        with self._reading:
-            self._answers.close()
+        self._reads.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -112,36 +106,24 @@ class PostgresWaits:
     ) -> None:
         self.close()
 
-    def _until(
-        self,
-        channel: str,
-        key: str,
-        look: Callable[[], T],
-        done: Callable[[T], bool],
-        max_seconds: float,
-    ) -> T:
+    def _until(self, last: Last[T], max_seconds: float) -> T:
         deadline = SYSTEM.monotonic() + max_seconds
         woken = threading.Event()
-        last = Last[T]()
+        self._reads.start()
         with ExitStack() as stack:
             try:
-                stack.enter_context(self._waiters.register(channel, key, woken.set))
+                stack.enter_context(self._waiters.register(last.channel, last.key, woken.set))
             except WaitersFull:
                 deadline = 0.0  # look once, never queue
             else:
-                with self._reading:  # one thread at a time
-                    self._source.start()
+                self._source.start()
             while True:
                 woken.clear()
-                last.keep(self._read, look)
+                last.keep(self._reads.read(last.channel, last.key))
                 left = deadline - SYSTEM.monotonic()
-                if left <= 0 or last.satisfies(done):
+                if left <= 0 or last.satisfied():
                     return last.value()
                 woken.wait(min(left, POLL))
-
-    def _read(self, look: Callable[[], T]) -> T:
-        with self._reading:
-            return look()
 
 
 def _text(what: str, given: object, other: type, hint: str) -> str:
@@ -155,53 +137,72 @@ def _text(what: str, given: object, other: type, hint: str) -> str:
     )
 
 
-def job_answer(answers: Answers, job_id: str) -> Wait:
-    """How a job stands.
+def checked_job_id(text: str) -> str:
+    """Return what can be a job's id.
 
     Raises:
-        NotFound: no such job.
+        NotFound: it cannot.
     """
-    found = answers.jobs([job_id]) if is_job_id(job_id) else {}
-    if job_id not in found:
-        raise NotFound(f"job: expected the id of one that is kept; got {job_id[:40]!r}")
-    return found[job_id]
+    if not is_job_id(text):
+        raise _not_kept(FINAL, text)
+    return text
 
 
-def fanout_answer(answers: Answers, event_id: str) -> Fanout:
-    """Where an event went; its id in lower case.
+def checked_event_id(text: str) -> str:
+    """Return what can be an event's id, in lower case.
 
     Raises:
-        NotFound: no such event.
+        NotFound: it cannot.
     """
-    found = answers.fanouts([event_id]) if is_event_id(event_id) else {}
-    if event_id not in found:
-        raise NotFound(f"event: expected the id of one that is kept; got {event_id[:40]!r}")
-    return found[event_id]
+    if not is_event_id(text.lower()):
+        raise _not_kept(FANOUT, text)
+    return text.lower()
+
+
+def _not_kept(channel: str, key: str) -> NotFound:
+    what = "job" if channel == FINAL else "event"
+    return NotFound(f"{what}: expected the id of one that is kept; got {key[:40]!r}")
 
 
 class Last(Generic[T]):
-    """What was read last: an outage in the middle of a wait does not end the wait."""
+    """What is waited for, and what was read of it last: an outage does not end a wait.
 
-    def __init__(self) -> None:
-        self._answers: list[T] = []
-        self._error: WeirkeeperError | None = None
+    Args:
+        channel: FINAL for a job, FANOUT for an event.
+        key: its id.
+        done: whether an answer ends the wait.
+    """
 
-    def keep(self, read: Callable[[Callable[[], T]], T], look: Callable[[], T]) -> None:
-        """Look; keep the answer, or why there is none now."""
-        try:
-            self._answers[:] = [read(look)]
-        except WeirkeeperError as error:
-            if not error.transient:
-                raise
-            log.debug("a wait could not read: %s", error)
-            self._error = error
+    def __init__(self, channel: str, key: str, done: Callable[[T], bool]) -> None:
+        self.channel = channel
+        self.key = key
+        self._done = done
+        self._newest = Read()
 
-    def satisfies(self, done: Callable[[T], bool]) -> bool:
+    def keep(self, read: Read) -> None:
+        """Keep the answer, or why there is none yet.
+
+        Raises:
+            NotFound: no such job or event.
+            WeirkeeperError: one that another look would meet as well.
+        """
+        if read.error is not None and not read.error.transient:
+            raise read.error
+        if read.error is None and not read.known:
+            raise _not_kept(self.channel, self.key)
+        if read.known or not self._newest.known:
+            self._newest = read
+
+    def satisfied(self) -> bool:
         """Whether the answer ends the wait."""
-        return bool(self._answers) and done(self._answers[0])
+        return self._newest.known and self._done(self._newest.found)
 
     def value(self) -> T:
-        """The newest answer; raises the error when there never was one."""
-        if not self._answers and self._error is not None:
-            raise self._error
-        return self._answers[0]
+        """The newest answer.
+
+        Raises:
+            WeirkeeperError: there never was one.
+        """
+        if self._newest.error is not None:
+            raise self._newest.error
+        return cast("T", self._newest.found)

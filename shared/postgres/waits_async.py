@@ -1,14 +1,12 @@
 """ADAPTER of the port AsyncWaits: brief waits on an event loop, as PostgresWaits for threads.
 
-The waits themselves are on the loop; its reads, short ones, are in threads, one at a time. Must
-never block the loop.
+The waits themselves are on the loop; its reads are in a thread of their own, one at a time
+(shared.notices.reads). Must never block the loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Self, TypeVar
@@ -17,6 +15,7 @@ from shared.clock import SYSTEM
 from shared.errors import WaitersFull
 from shared.jobs.port import Wait
 from shared.notices.channels import FANOUT, FINAL
+from shared.notices.reads import Reads, on_loop
 from shared.notices.source import NoticeSource
 from shared.notices.waiters import Waiters
 from shared.postgres import waits
@@ -35,8 +34,7 @@ class PostgresAsyncWaits:
     """
 
     def __init__(self, url: str, name: str) -> None:
-        self._answers = Answers(url, name)
-        self._reading = threading.Lock()  # the read connection, and the start of the source
+        self._reads = Reads(Answers(url, name), lambda _: None, turn=waits.IDLE)
         self._waiters = Waiters()
         # When the loop of the source died, the slow poll still answers.
         self._source = NoticeSource(
@@ -45,22 +43,18 @@ class PostgresAsyncWaits:
 
     async def wait(self, job_id: str, max_seconds: float) -> Wait:
         """Wait until a job is final; see PostgresWaits.wait."""
-
-        def look() -> Wait:
-            return waits.job_answer(self._answers, job_id)
-
-        return await self._until(FINAL, job_id, look, lambda answer: answer.finished, max_seconds)
+        last: waits.Last[Wait] = waits.Last(
+            FINAL, waits.checked_job_id(job_id), lambda answer: answer.finished
+        )
+        return await self._until(last, max_seconds)
 
     async def await_fanout(
         self, event_id: str, subscription: str, max_seconds: float
     ) -> str | None:
         """Wait for an event's fan-out; see PostgresWaits.await_fanout."""
-        key = event_id.lower()
-
-        def look() -> Fanout:
-            return waits.fanout_answer(self._answers, key)
-
-        jobs = await self._until(FANOUT, key, look, lambda jobs: jobs is not None, max_seconds)
+        key = waits.checked_event_id(event_id)
+        last: waits.Last[Fanout] = waits.Last(FANOUT, key, lambda jobs: jobs is not None)
+        jobs = await self._until(last, max_seconds)
         return None if jobs is None else jobs.get(subscription)
 
     async def close(self) -> None:
@@ -78,54 +72,30 @@ class PostgresAsyncWaits:
     ) -> None:
         await self.close()
 
-    async def _until(
-        self,
-        channel: str,
-        key: str,
-        look: Callable[[], T],
-        done: Callable[[T], bool],
-        max_seconds: float,
-    ) -> T:
+    async def _until(self, last: waits.Last[T], max_seconds: float) -> T:
         deadline = SYSTEM.monotonic() + max_seconds
         woken = asyncio.Event()
         loop = asyncio.get_running_loop()
-        last = waits.Last[T]()
-        read = self._read
+        self._reads.start()
         with ExitStack() as stack:
             try:
-                wake = _waker(loop, woken)
-                stack.enter_context(self._waiters.register(channel, key, wake))
+                stack.enter_context(
+                    self._waiters.register(last.channel, last.key, lambda: on_loop(loop, woken.set))
+                )
             except WaitersFull:
                 deadline = 0.0  # look once, never queue
             else:
-                await asyncio.to_thread(self._listen)
+                self._source.start()
             while True:
                 woken.clear()
-                await asyncio.to_thread(last.keep, read, look)
+                last.keep(await self._reads.read_async(last.channel, last.key))
                 left = deadline - SYSTEM.monotonic()
-                if left <= 0 or last.satisfies(done):
+                if left <= 0 or last.satisfied():
                     return last.value()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(left, waits.POLL)):
                         await woken.wait()
 
-    def _listen(self) -> None:
-        with self._reading:
-            self._source.start()
-
-    def _read(self, look: Callable[[], T]) -> T:
-        with self._reading:
-            return look()
-
     def _close(self) -> None:
         self._source.stop()
-        with self._reading:
-            self._answers.close()
-
-
-def _waker(loop: asyncio.AbstractEventLoop, woken: asyncio.Event) -> Callable[[], None]:
-    def wake() -> None:
-        with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(woken.set)
-
-    return wake
+        self._reads.stop()

@@ -46,6 +46,14 @@ def listeners(conn) -> list[int]:
     return [pid for (pid,) in rows]
 
 
+def sessions(conn) -> int:
+    row = conn.execute(
+        "select count(*) from pg_stat_activity where datname = current_database()"
+        " and application_name like 'weirkeeper test %'"
+    ).fetchone()
+    return row[0]
+
+
 def test_a_final_job_is_answered_at_once_with_its_result(waits, conn):
     job_id = enqueue(conn)
     finish(conn, job_id, result={"pages": 3})
@@ -179,13 +187,11 @@ def test_many_threads_share_two_connections(waits, conn, database_url):
     answers: list[bool] = []
     threads = [in_thread(lambda i=i: answers.append(waits.wait(i, 30).finished)) for i in jobs]
     until(lambda: listeners(conn), 5, "somebody listens")
-    mine = conn.execute(
-        "select count(*) from pg_stat_activity where datname = current_database()"
-        " and application_name like 'weirkeeper test %'"
-    ).fetchone()[0]
-    assert mine == 2
+    until(lambda: waits._waiters.count("weirkeeper_final") == LIMIT, 5, "64 wait")
+    until(lambda: sessions(conn) == 2, 5, "one session listens, one reads")
     for job_id in jobs:
         finish(conn, job_id)
+    assert sessions(conn) == 2
     for thread in threads:
         thread.join(30)
     assert answers == [True] * LIMIT

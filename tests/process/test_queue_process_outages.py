@@ -6,19 +6,17 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from tests.support.cluster import ThrowawayCluster
+from tests.support.cluster import ThrowawayCluster, frozen
 from tests.support.databases import Databases
 from tests.support.processes import Programs
 from tests.support.queue import TestQueue, alive, children_of
 from tests.support.waiting import pause, until
 from workers.drain import ENDING, MARGIN
-from workers.pool.tree import descendants
 
 
 @pytest.fixture(scope="module")
@@ -40,20 +38,6 @@ def queue(cluster: ThrowawayCluster, short_tmp: Path) -> Iterator[TestQueue]:
     made.conn.close()
     databases.drop(url)
     databases.close()
-
-
-@contextmanager
-def frozen(cluster: ThrowawayCluster) -> Iterator[None]:
-    """Every process of the server stands still."""
-    pids = [cluster.process.pid, *descendants(cluster.process.pid)]
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            if alive(pid):
-                os.kill(pid, signal.SIGCONT)
 
 
 def _sessions(queue: TestQueue, what: str) -> list[int]:

@@ -11,12 +11,14 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.waiting import until
 from weirkeeper.server import binaries, embedded, launch, postmaster
 from weirkeeper.server.account import Account
+from workers.pool.tree import descendants
 
 PREFIX = "weirkeeper-test-"
 FAST = {"fsync": "off", "full_page_writes": "off", "max_connections": "200"}
@@ -64,6 +66,20 @@ class ThrowawayCluster:
         self.process.wait(timeout=20)
         self._log.close()
         shutil.rmtree(self._base, ignore_errors=True)
+
+
+@contextmanager
+def frozen(cluster: ThrowawayCluster) -> Iterator[None]:
+    """Every process of the server stands still; the kernel keeps its connections."""
+    pids = [cluster.process.pid, *descendants(cluster.process.pid)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            if Path(f"/proc/{pid}").exists():
+                os.kill(pid, signal.SIGCONT)
 
 
 def free_port() -> int:

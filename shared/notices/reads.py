@@ -1,27 +1,30 @@
-"""The one read connection of the listener, in a thread of its own.
+"""The one read connection of a process whose callers wait, in a thread of its own.
 
 A thread and not an asynchronous session: every session of ours is opened in one place (deadlines,
-settings, errors), and a name server or a database that hangs must not stop the event loop. What
-many callers ask while one read is under way is read together next: 64 callers woken by a reconnect
-cost two statements.
+settings, errors), and a name server or a database that hangs must not stop an event loop, nor keep
+a caller beyond its bound: a server that stands still keeps its connections open and says nothing.
+What many callers ask while one read is under way is read together next: 64 callers woken by a
+reconnect cost two statements.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from shared.errors import DatabaseUnavailable, WeirkeeperError
-from shared.jobs.port import Wait
 from shared.notices.channels import FANOUT, FINAL
 from shared.services.service import ServiceThread
 
 BATCH = 200  # ids of one read
 MOST_ASKED = 1000  # questions that may wait for a database that does not answer
 STOP = 1.0  # seconds that a stop waits for a read; a daemon thread does not keep the process
+READ = 3.0  # seconds that one read may take; the server itself ends it after 2
 TURN = 0.5  # seconds between turns of the loop when nobody asks
 
 log = logging.getLogger(__name__)
@@ -30,7 +33,7 @@ log = logging.getLogger(__name__)
 class Source(Protocol):
     """What is read from; shared.postgres.answers keeps the promises."""
 
-    def jobs(self, ids: Sequence[str]) -> Mapping[str, Wait]:
+    def jobs(self, ids: Sequence[str]) -> Mapping[str, Any]:
         """How jobs stand, by id; an unknown one is left out."""
         ...
 
@@ -62,6 +65,7 @@ class Reads:
         on_death: called when the loop dies.
         turned: called once a turn.
         failed: called with each error.
+        turn: seconds between turns when nobody asks.
     """
 
     def __init__(
@@ -70,8 +74,10 @@ class Reads:
         on_death: Callable[[BaseException], None],
         turned: Callable[[], None] = lambda: None,
         failed: Callable[[WeirkeeperError], None] = lambda _: None,
+        turn: float = TURN,
     ) -> None:
         self._source = source
+        self._turn = turn
         self._turned = turned
         self._failed = failed
         self._asked: queue.SimpleQueue[tuple[str, str, Deliver] | None] = queue.SimpleQueue()
@@ -102,6 +108,30 @@ class Reads:
         else:
             self._asked.put((channel, key, deliver))
 
+    def read(self, channel: str, key: str) -> Read:
+        """Ask, and wait for the answer, at most READ seconds; from any thread."""
+        answers: queue.SimpleQueue[Read] = queue.SimpleQueue()
+        self.ask(channel, key, answers.put)
+        try:
+            return answers.get(timeout=READ)
+        except queue.Empty:
+            return _late()
+
+    async def read_async(self, channel: str, key: str) -> Read:
+        """The same on an event loop."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Read] = loop.create_future()
+
+        def deliver(read: Read) -> None:
+            on_loop(loop, lambda: None if answer.done() else answer.set_result(read))
+
+        self.ask(channel, key, deliver)
+        try:
+            async with asyncio.timeout(READ):
+                return await answer
+        except TimeoutError:
+            return _late()
+
     def _loop(self, stop: threading.Event) -> None:
         try:
             while not stop.is_set():
@@ -113,7 +143,7 @@ class Reads:
     def _batch(self) -> list[tuple[str, str, Deliver]]:
         found = []
         try:
-            item = self._asked.get(timeout=TURN)
+            item = self._asked.get(timeout=self._turn)
             while item is not None:
                 found.append(item)
                 if len(found) == BATCH:
@@ -141,3 +171,13 @@ class Reads:
             self._failed(error)
             return lambda _key: Read(error=failure)
         return lambda key: Read(found.get(key), key in found)
+
+
+def on_loop(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
+    """Call something on an event loop, from any thread; the loop may have ended meanwhile."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(call)
+
+
+def _late() -> Read:
+    return Read(error=DatabaseUnavailable(f"no answer within {READ:g} s"))
