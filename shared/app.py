@@ -31,6 +31,7 @@ DECLARES: dict[str, type] = {
     "kinds": Kind,
     "event_types": EventType,
     "subscriptions": Subscription,
+    "hooks": str,
 }
 
 
@@ -44,6 +45,7 @@ class App:
         event_types: types that may be recorded.
         subscriptions: which events become jobs.
         periodics: what runs again and again.
+        hooks: "module:function" of context managers around every job (shared.jobs.hooks).
         include_site: also run the reference site's declarations.
     """
 
@@ -52,6 +54,7 @@ class App:
     event_types: tuple[EventType, ...] = ()
     subscriptions: tuple[Subscription, ...] = ()
     periodics: tuple[Periodic, ...] = ()
+    hooks: tuple[str, ...] = ()
     include_site: bool = True
 
     def __post_init__(self) -> None:
@@ -143,6 +146,7 @@ class App:
             event_types=(*other.event_types, *self.event_types),
             subscriptions=(*other.subscriptions, *self.subscriptions),
             periodics=(*other.periodics, *self.periodics),
+            hooks=(*other.hooks, *self.hooks),
         )
 
 

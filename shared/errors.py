@@ -88,5 +88,13 @@ class Conflict(WeirkeeperError):
         self.job_id = job_id
 
 
+class NetworkInTransaction(WeirkeeperError):
+    """A handler called out over the network while its database transaction was open.
+
+    The other side's slowness would hold row locks and keep vacuum back; and what it did cannot be
+    rolled back. Call before the transaction, or after it.
+    """
+
+
 class WaitersFull(WeirkeeperError):
     """A channel already has as many waiters as it may (64): answered at once, never queued."""

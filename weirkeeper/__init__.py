@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from shared.errors import DatabaseRefused as DatabaseRefused
     from shared.errors import DatabaseUnavailable as DatabaseUnavailable
     from shared.errors import InvalidArguments as InvalidArguments
+    from shared.errors import NetworkInTransaction as NetworkInTransaction
     from shared.errors import NotFound as NotFound
     from shared.errors import UnknownEventType as UnknownEventType
     from shared.errors import UnknownKind as UnknownKind
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from shared.events.type import EventType as EventType
     from shared.jobs.context import Context as Context
     from shared.jobs.kinds import Kind as Kind
+    from shared.jobs.outages import Outage as Outage
     from shared.jobs.outcomes import Completed as Completed
     from shared.jobs.outcomes import Discard as Discard
     from shared.jobs.outcomes import Retry as Retry
@@ -78,7 +80,9 @@ _HOMES = {
     "JobFilter": "shared.jobs.port:JobFilter",
     "Jobs": "shared.postgres.jobs:PostgresJobs",
     "Kind": "shared.jobs.kinds:Kind",
+    "NetworkInTransaction": "shared.errors:NetworkInTransaction",
     "NotFound": "shared.errors:NotFound",
+    "Outage": "shared.jobs.outages:Outage",
     "Periodic": "shared.jobs.periodic:Periodic",
     "Queue": "shared.config.queues:Queue",
     "Recorder": "shared.postgres.recorder:PostgresRecorder",
@@ -116,7 +120,9 @@ __all__ = [
     "JobFilter",
     "Jobs",
     "Kind",
+    "NetworkInTransaction",
     "NotFound",
+    "Outage",
     "Periodic",
     "Queue",
     "Recorder",

@@ -7,10 +7,13 @@ queue process, so that the pool never knows a handler.
 from __future__ import annotations
 
 import socket
+from contextlib import closing
+from functools import partial
 
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from shared.postgres.sessions import ChildSession
+from shared.services.coroutines import Coroutines
 from shared.telemetry import logs
 from workers.pool.child import Attempt, Interruption, serve
 from workers.preload import LOADED
@@ -24,13 +27,15 @@ def main(channel: socket.socket, server: int) -> None:
         channel: this child's end of its pipe.
         server: process id of the fork server.
     """
-    serve(channel, server, _prepare)
+    with closing(Coroutines()) as coroutines:
+        serve(channel, server, partial(_prepare, coroutines))
 
 
-def _prepare(interruption: Interruption) -> Attempt:
+def _prepare(coroutines: Coroutines, interruption: Interruption) -> Attempt:
     if LOADED.problem:
         raise ConfigurationError(LOADED.problem)
     settings = Settings.load()
     logs.setup(settings.log_level, process="child", queue=LOADED.queue)
     session = ChildSession(settings.database(), f"{LOADED.queue} child")
-    return Runner(LOADED.handlers, session, lambda: interruption.asked)
+    session.guard()
+    return Runner(LOADED.handlers, session, lambda: interruption.asked, coroutines, LOADED.hooks)

@@ -121,10 +121,11 @@ class Executor:
         """A run ended: judge it, and give its child the next."""
         claim = self._running.pop(end.key)
         self._estimate(end.seconds)
-        finish = verdict(claim, end, self._assignment.kinds[claim.kind].backoff)
+        kind = self._assignment.kinds[claim.kind]
+        finish = verdict(claim, end, kind.backoff, kind.outage)
         self._run_seconds.labels(self._assignment.name, claim.kind).observe(end.seconds)
         self.outcomes[finish.outcome] += 1
-        if end.outcome in _WORTH_A_LINE:
+        if end.outcome in _WORTH_A_LINE or finish.horizon is not None:
             _tell(claim, end, finish)
         self._done(Done(claim, finish, self._clock.monotonic()))
         self.feed()

@@ -17,6 +17,7 @@ from shared.app import load_app
 from shared.config.env import QUEUE, handed_down
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError
+from shared.jobs.hooks import Hook, load_hooks
 from shared.services.process import die_with_parent
 from workers.handlers.registry import Handler, load_handlers
 
@@ -27,6 +28,7 @@ class Loaded:
 
     queue: str = ""
     handlers: Mapping[str, Handler] = field(default_factory=dict)
+    hooks: tuple[Hook, ...] = ()
     problem: str = ""
 
 
@@ -37,7 +39,8 @@ def load(queue: str) -> Loaded:
     gc.disable()  # the children enable it; here it would only scatter marks over shared pages
     sockets = _sockets()
     try:
-        handlers = load_handlers(load_app(Settings.load().app), queue)
+        app = load_app(Settings.load().app)
+        handlers, hooks = load_handlers(app, queue), load_hooks(app.hooks)
         _check_forkable(sockets)
     except ConfigurationError as error:
         return Loaded(queue, problem=str(error))
@@ -45,7 +48,7 @@ def load(queue: str) -> Loaded:
         return Loaded(queue, problem=f"handlers of queue {queue}: {type(error).__name__}: {error}")
     gc.collect()
     gc.freeze()
-    return Loaded(queue, handlers)
+    return Loaded(queue, handlers, hooks)
 
 
 def _check_forkable(sockets: set[str]) -> None:

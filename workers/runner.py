@@ -6,8 +6,10 @@ failed attempt; only Stopped passes through, to whoever asked for it.
 
 from __future__ import annotations
 
+import inspect
 import logging
-from collections.abc import Callable, Mapping
+from asyncio import CancelledError
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -18,7 +20,9 @@ from shared.events.event import Event
 from shared.jobs.answers import read_answer
 from shared.jobs.context import Context
 from shared.jobs.failures import describe, stack
+from shared.jobs.hooks import Around, Hook
 from shared.jobs.outcomes import Discard
+from shared.services.coroutines import Coroutines
 from workers.handlers.registry import Handler
 from workers.pool.child import Stopped
 from workers.pool.messages import Outcome
@@ -45,35 +49,74 @@ class Runner:
         handlers: by kind.
         session: for handlers and events.
         asked: whether the running job was asked to stop.
+        coroutines: runs what async handlers return.
+        hooks: around every job.
     """
 
     def __init__(
-        self, handlers: Mapping[str, Handler], session: Session, asked: Callable[[], bool]
+        self,
+        handlers: Mapping[str, Handler],
+        session: Session,
+        asked: Callable[[], bool],
+        coroutines: Coroutines,
+        hooks: Sequence[Hook] = (),
     ) -> None:
         self._handlers = handlers
         self._session = session
         self._asked = asked
+        self._coroutines = coroutines
+        self._hooks = hooks
 
     def __call__(self, job: dict[str, Any]) -> Outcome:
         """Run one job to its outcome."""
-        try:
-            return outcome_of(self._call(job), job["kind"])
-        except Stopped:
-            raise
-        except BaseException as error:  # noqa: BLE001  (sys.exit in a handler is a failure too)
-            return Outcome("failed", error=describe(error), stack=stack(error))
-
-    def _call(self, job: dict[str, Any]) -> object:
-        handler = self._handlers[job["kind"]]
         deadline = SYSTEM.monotonic() + job["timeout_ms"] / 1000
         context = Context.of(job, deadline, self._asked, self._session.connection)
+        around = Around(self._hooks, context)
+        try:
+            around.begin()
+            told = outcome_of(self._call(job, context), job["kind"])
+        except Stopped as stopped:
+            around.end("stopped", stopped)
+            raise
+        except BaseException as error:  # noqa: BLE001  (sys.exit in a handler is a failure too)
+            told = self._failed(job, error)
+            around.end(told.outcome, error)
+        else:
+            around.end(told.outcome)
+        return told
+
+    def _call(self, job: dict[str, Any], context: Context) -> object:
+        handler = self._handlers[job["kind"]]
         if not handler.wants_event:
-            return handler.function(context, job["args"])
+            return self._answer(handler.function(context, job["args"]), context)
         event_id = job["event_id"] or job["args"].get("event_id")
         event = self._session.load_event(event_id) if event_id else None
         if event is None:
             return Discard(f"event {event_id} was pruned before this job ran")
-        return handler.function(context, job["args"], event)
+        return self._answer(handler.function(context, job["args"], event), context)
+
+    def _answer(self, given: object, context: Context) -> object:
+        """What a handler answered; that of an async one comes when its coroutine has run."""
+        if not inspect.iscoroutine(given):
+            return given
+
+        def left(tasks: list[str]) -> None:
+            context.log.warning("left tasks behind, which were cancelled: %s", ", ".join(tasks))
+
+        try:
+            return self._coroutines.run(given, left)
+        except CancelledError as cancelled:
+            if self._asked():
+                raise Stopped from cancelled
+            raise
+
+    def _failed(self, job: dict[str, Any], error: BaseException) -> Outcome:
+        """A failed attempt; or, when what the kind depends on is away, none: it is put off."""
+        handler = self._handlers.get(job["kind"])
+        told = Outcome("failed", error=describe(error), stack=stack(error))
+        if handler is not None and isinstance(error, handler.away):
+            told.outcome, told.delay = "snoozed", handler.put_off
+        return told
 
 
 def outcome_of(given: object, kind: str) -> Outcome:

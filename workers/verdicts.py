@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from shared.backoff import DEFAULT, Backoff
 from shared.jobs.failures import clean
-from shared.jobs.retry import fate
+from shared.jobs.outages import CAUSE, Outage, given_up
+from shared.jobs.retry import fate, put_off
 from shared.jobs.work import Claim, Finish
 from workers.pool.slot import End
 
@@ -19,14 +20,20 @@ from workers.pool.slot import End
 AFTER_LOSS = 1.0
 
 
-def verdict(claim: Claim, end: End, backoff: Backoff = DEFAULT) -> Finish:
+def verdict(
+    claim: Claim, end: End, backoff: Backoff = DEFAULT, outage: Outage | None = None
+) -> Finish:
     """Judge the end of a run.
 
     Args:
         claim: what was run.
         end: how it ended.
         backoff: of the kind.
+        outage: of the kind. Its runner answers "snoozed" with an error when the handler raised
+            one of these; a handler's own snooze has none.
     """
+    if outage is not None and end.outcome == "snoozed" and end.error is not None:
+        return _put_off(claim, end, backoff, outage)
     lost = end.outcome == "lost"
     outcome = "interrupted" if lost else end.outcome
     goes = fate(
@@ -51,11 +58,35 @@ def verdict(claim: Claim, end: End, backoff: Backoff = DEFAULT) -> Finish:
     )
 
 
+def _put_off(claim: Claim, end: End, backoff: Backoff, outage: Outage) -> Finish:
+    error = given_up(end.error or "", outage)
+    failed = replace(end, outcome="failed", error=error, cause=CAUSE, delay=None)
+    goes = put_off(claim.attempt, outage.delay)
+    return Finish(
+        job_id=claim.job_id,
+        token=claim.token,
+        outcome="snoozed",
+        state=goes.state,
+        delay=goes.delay,
+        spent=goes.spent,
+        error=clean(end.error or ""),
+        cause=CAUSE,
+        evidence=end.evidence or None,
+        started_at=end.started_at,
+        horizon=outage.horizon,
+        beyond=verdict(claim, failed, backoff),
+    )
+
+
 def bare(finish: Finish) -> Finish:
     """The same verdict without what the database may have refused to store.
 
     A completed job keeps its state: what it did is done, only its result is lost.
     """
     return replace(
-        finish, error="what this attempt told could not be stored", evidence=None, result=None
+        finish,
+        error="what this attempt told could not be stored",
+        evidence=None,
+        result=None,
+        beyond=None if finish.beyond is None else bare(finish.beyond),
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from shared.backoff import DEFAULT, Backoff
 from shared.errors import ConfigurationError
 from shared.jobs.kinds import Kind
+from shared.jobs.outages import Outage
 
 _GLOB = re.compile(r"(\*|[a-z][a-z0-9_]*)(\.(\*|[a-z][a-z0-9_]*))*")
 
@@ -26,7 +27,7 @@ class Subscription:
         queue: where its jobs run.
         handler: "module:function", called as `function(ctx, args, event)`; idempotent.
         coalesce: per pass and subject, only the latest event becomes a job.
-        max_attempts, timeout, backoff: as of a Kind.
+        max_attempts, timeout, backoff, outage: as of a Kind.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Subscription:
     max_attempts: int = 10
     timeout: float | None = None
     backoff: Backoff = DEFAULT
+    outage: Outage | None = None
 
     def __post_init__(self) -> None:
         """Refuse a declaration that cannot work."""
@@ -65,4 +67,5 @@ class Subscription:
             max_attempts=self.max_attempts,
             timeout=self.timeout,
             backoff=self.backoff,
+            outage=self.outage,
         )

@@ -25,12 +25,14 @@ class Answer(NamedTuple):
         delay: seconds of a snooze, or in place of the kind's backoff.
         error: message for people.
         result: JSON text; None = there is none.
+        cause: one word for programs; None = none.
     """
 
     outcome: str
     delay: float | None = None
     error: str | None = None
     result: str | None = None
+    cause: str | None = None
 
 
 _DONE = Answer("completed")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -39,6 +39,19 @@ class Context:
     log: logging.LoggerAdapter[logging.Logger]
     _asked: Callable[[], bool]
     _connection: Callable[[], AbstractContextManager[Any]]
+    _ending: list[str] = field(default_factory=list)
+
+    @property
+    def outcome(self) -> str | None:
+        """How the run ended, for hooks: completed, failed, snoozed, discarded or stopped.
+
+        None as long as the handler runs. Stopped: its time was up, or the process ends.
+        """
+        return self._ending[-1] if self._ending else None
+
+    def _settle(self, outcome: str) -> None:
+        """Note how the run ended, before the hooks hear of it."""
+        self._ending.append(outcome)
 
     def cancelled(self) -> bool:
         """Whether the job was asked to stop: its time is up, or the process ends.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from shared.jobs.inspect import Explanation
+from shared.jobs.outages import CAUSE as OUTAGE
 
 READY, SCHEDULED, PARKED, RUNNING, ENDED = "ready", "scheduled", "parked", "running", "ended"
 MANY = 1000  # jobs ahead in line are counted to this
@@ -33,7 +34,7 @@ def explain(facts: Facts) -> Explanation:
             that are None are left out of what is told.
             Always: kind, queue, attempt (tries spent), max_attempts, expires_at, queue_paused_at,
             kind_paused_at, processes (alive, that know the kind), children (that they have), busy.
-            ready: ready_at, ahead. scheduled: run_at, why, due, error (of the last try).
+            ready: ready_at, ahead. scheduled: run_at, why, due, error and cause (of the last run).
             parked: key, max_n, holders, holder (a job), open_at (only when it is to come).
             running: slot, host, pid, owner (alive, draining, lost), claimed_at, started_at,
             deadline, cancel_requested_at. ended: outcome, cause, error, started_at, ended_at.
@@ -98,6 +99,9 @@ def _later(facts: Facts) -> str:
     when = f"has been due since {until}" if facts["due"] else f"runs at {until}"
     if facts["why"] == "delay":
         return f"It was enqueued for later: it {when}"
+    if facts["why"] == "snooze" and facts.get("cause") == OUTAGE:
+        why = f" ({facts['error']})" if facts["error"] else ""
+        return f"What it depends on is away{why}, which spends no attempt: it {when}"
     if facts["why"] == "snooze":
         return f"Its handler asked for another run later, which spends no attempt: it {when}"
     why = f" ({facts['error']})" if facts["error"] else ""

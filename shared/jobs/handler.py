@@ -1,8 +1,8 @@
 """PORT Handler: what a kind names, and how the function is found.
 
 Before this: the application's declarations. After it: whatever runs handlers (a queue process's
-children, the memory adapter) calls the function as `function(ctx, args)`; idempotent by contract,
-since every job runs at least once.
+children, the memory adapter) calls the function as `function(ctx, args)`, and runs what an async
+one returns; idempotent by contract, since every job runs at least once.
 """
 
 from __future__ import annotations
@@ -32,6 +32,13 @@ def load_handler(kind: Kind, *, wants_event: bool) -> Handler:
             job would fail for the same reason.
     """
     function = _function(kind)
+    if _yields(function):
+        raise ConfigurationError.of(
+            f"kind {kind.name}: handler",
+            "a function, or an async one",
+            f"{kind.handler}, a generator function",
+            "return the outcome instead of yielding",
+        )
     given = (*GIVEN, EVENT) if wants_event else GIVEN
     try:
         signature = inspect.signature(function)
@@ -47,6 +54,14 @@ def load_handler(kind: Kind, *, wants_event: bool) -> Handler:
             f"correct it ({error})",
         ) from error
     return function
+
+
+def _yields(function: Handler) -> bool:
+    """Whether calling it runs nothing: it makes a generator."""
+    return any(
+        inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(found)
+        for found in (function, function.__call__)
+    )
 
 
 def _function(kind: Kind) -> Handler:

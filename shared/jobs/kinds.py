@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from shared.backoff import DEFAULT, Backoff
 from shared.config.queues import is_duration
 from shared.errors import ConfigurationError
+from shared.jobs.outages import Outage
 
 NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
 _HANDLER = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -35,6 +36,7 @@ class Kind:
         awaited: flush outcomes at once; None = the queue's.
         max_per_key: jobs that run at once with one concurrency key, at least 1.
         searchable: keys of the args by which jobs may be listed, at most 8.
+        outage: which exceptions mean that what it depends on is away: its jobs are put off.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Kind:
     awaited: bool | None = None
     max_per_key: int = 1
     searchable: tuple[str, ...] = ()
+    outage: Outage | None = None
 
     def __post_init__(self) -> None:
         """Refuse a declaration that cannot work."""
@@ -64,6 +67,8 @@ class Kind:
             raise self._mistake("handler", '"module:function"', "name a function")
         if not isinstance(self.queue, str):
             raise self._mistake("queue", "the name of a queue", "name one")
+        if self.outage is not None and not isinstance(self.outage, Outage):
+            raise self._mistake("outage", "Outage(…)", "build it with Outage(errors=(…,))")
 
     def _check_numbers(self) -> None:
         most = self.max_attempts

@@ -28,6 +28,17 @@ class Fate(NamedTuple):
     spent: bool
 
 
+def put_off(attempt: int, delay: float, jitter: Callable[[float], float] = jittered) -> Fate:
+    """Where a job goes whose dependency is away: it waits, and no attempt is spent.
+
+    Args:
+        attempt: tries spent before this run.
+        delay: seconds, of the kind's outage.
+        jitter: spreads it.
+    """
+    return Fate(waiting_state(attempt), jitter(delay), spent=False)
+
+
 def fate(  # noqa: PLR0913  (each is one fact about the end of a run)
     outcome: str,
     *,

@@ -68,6 +68,9 @@ class Finish:
         evidence: what is known of how it ended (signal, exit code, stack …).
         result: JSON text of at most 32 KiB.
         started_at: when the child began; None = it never did.
+        horizon: seconds for which this may be so, run after run, when what the kind depends on is
+            away; None = no such case.
+        beyond: what is written instead when it has been so for longer.
     """
 
     job_id: int
@@ -81,6 +84,8 @@ class Finish:
     evidence: Mapping[str, Any] | None = None
     result: str | None = None
     started_at: datetime | None = None
+    horizon: float | None = None
+    beyond: Finish | None = None
 
     @property
     def plain(self) -> bool:

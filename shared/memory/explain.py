@@ -66,6 +66,7 @@ def _scheduled(store: Store, row: Row) -> dict[str, Any]:
         "why": row.why,
         "due": row.due is not None and row.due <= store.clock.wall(),
         "error": next((entry.error for entry in reversed(row.log) if entry.error), None),
+        "cause": row.log[-1].cause if row.log else None,
     }
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, Self
 
 from shared.jobs.options import EnqueueOpts, check_options, checked_args
 from shared.jobs.port import DEFAULTS
+from shared.jobs.trace import carried
 from shared.memory.store import Store
 from shared.memory.transaction import MemoryTransaction
 
@@ -55,4 +57,5 @@ class MemoryJobs:
         with self._store.lock, ExitStack() as stack:
             tx = self._tx or stack.enter_context(MemoryTransaction(self._store))
             declared = self._store.kind(kind)
-            return [tx.add(declared, text, opts) for text in texts]
+            traced = replace(opts, trace=carried(opts.trace))
+            return [tx.add(declared, text, traced) for text in texts]

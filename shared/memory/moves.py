@@ -11,7 +11,8 @@ from datetime import datetime
 
 from shared.errors import Conflict
 from shared.jobs.answers import Answer
-from shared.jobs.retry import Fate, fate
+from shared.jobs.outages import CAUSE, given_up
+from shared.jobs.retry import Fate, fate, put_off
 from shared.jobs.states import CANCELLED, COMPLETED, DISCARDED, waiting_state
 from shared.memory.rows import ENDED, HELD, READY, SCHEDULED, Row, iso
 from shared.memory.store import Store
@@ -25,14 +26,8 @@ def begin(store: Store, row: Row) -> None:
 
 def end(store: Store, row: Row, answer: Answer, stack: str | None = None) -> None:
     """A run ended; an interruption is an answer too."""
-    goes = fate(
-        answer.outcome,
-        attempt=row.attempt,
-        max_attempts=row.max_attempts,
-        delay=answer.delay,
-        backoff=row.kind.backoff,
-        jitter=store.jitter,
-    )
+    answer = _within_horizon(store, row, answer)
+    goes = _fate(store, row, answer)
     row.attempt += goes.spent
     row.result = answer.result
     asked = row.cancel_requested_at is not None and goes.delay is not None
@@ -42,12 +37,41 @@ def end(store: Store, row: Row, answer: Answer, stack: str | None = None) -> Non
         CANCELLED if asked and not goes.spent else answer.outcome,
         CANCELLED if asked else goes.state,
         error=answer.error,
+        cause=answer.cause,
         evidence={} if stack is None else {"stack": stack},
         claimed_at=began,
         started_at=began,
     )
     if not asked:
         _wait_again(store, row, goes, answer.outcome)
+
+
+def _fate(store: Store, row: Row, answer: Answer) -> Fate:
+    if answer.cause == CAUSE and answer.outcome == "snoozed":
+        return put_off(row.attempt, answer.delay or 0.0, store.jitter)
+    return fate(
+        answer.outcome,
+        attempt=row.attempt,
+        max_attempts=row.max_attempts,
+        delay=answer.delay,
+        backoff=row.kind.backoff,
+        jitter=store.jitter,
+    )
+
+
+def _within_horizon(store: Store, row: Row, answer: Answer) -> Answer:
+    """A job is put off for a dependency that is away as long as its kind allows; then it fails."""
+    outage, since = row.kind.outage, None
+    if outage is None or answer.cause != CAUSE:
+        return answer
+    for entry in reversed(row.log):
+        if (entry.outcome, entry.cause) == ("snoozed", CAUSE):
+            since = datetime.fromisoformat(entry.finished_at)
+        elif entry.outcome != "interrupted":
+            break
+    if since is None or (store.clock.wall() - since).total_seconds() <= outage.horizon:
+        return answer
+    return Answer("failed", error=given_up(answer.error or "", outage), cause=CAUSE)
 
 
 def _wait_again(store: Store, row: Row, goes: Fate, outcome: str) -> None:

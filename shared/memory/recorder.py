@@ -12,6 +12,7 @@ from uuid import UUID
 from shared.errors import UnknownEventType
 from shared.events.checks import checked_data
 from shared.events.event import Event
+from shared.jobs.trace import carried
 from shared.memory.rows import iso
 from shared.memory.store import Store
 from shared.memory.transaction import MemoryTransaction
@@ -51,5 +52,5 @@ class MemoryRecorder:
             occurred_at = iso(self._store.clock.wall())
             event_id = str(UUID(int=self._store.next_event()))
             event = Event(event_id, event_type, owner_id, subject, json.loads(text), occurred_at)
-            tx.keep_event(event, trace)
+            tx.keep_event(event, carried(trace))
             return event_id

@@ -7,8 +7,10 @@ children belong to real queue processes.
 
 from __future__ import annotations
 
+import inspect
+from asyncio import CancelledError
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from typing import Any
 
 from shared.errors import Conflict, DatabaseUnavailable
@@ -16,10 +18,13 @@ from shared.jobs.answers import Answer, read_answer
 from shared.jobs.context import Context
 from shared.jobs.failures import describe, stack
 from shared.jobs.handler import Handler, load_handler
+from shared.jobs.hooks import Around, load_hooks
+from shared.jobs.outages import CAUSE
 from shared.memory.moves import begin, end, expire_due
 from shared.memory.periodics import Periodics
 from shared.memory.rows import Row
 from shared.memory.store import Store
+from shared.services.coroutines import Coroutines
 
 MOST_RUNS = 100_000  # of one pass: more is a job that enqueues itself for ever
 
@@ -51,6 +56,7 @@ class Runner:
         handlers: Mapping[str, Handler],
         connection: Connect,
     ) -> None:
+        self._hooks = load_hooks(store.app.hooks)
         self._store = store
         self._periodics = periodics
         self._given = handlers
@@ -88,18 +94,30 @@ class Runner:
 
     def _run(self, row: Row) -> None:
         told = None
+        around = Around(self._hooks, self._context(row))
         try:
-            answer = read_answer(self._call(row), row.kind.name)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (of a handler: a failed attempt)
-            answer, told = Answer("failed", error=describe(error)), stack(error)
-        except BaseException:
+            around.begin()
+            answer = read_answer(self._call(row, around.ctx), row.kind.name)
+        except (Exception, SystemExit, CancelledError) as error:  # noqa: BLE001  (of a handler)
+            answer, told = self._failed(row, error), stack(error)
+            around.end(answer.outcome, error)
+        except BaseException as error:
+            around.end("stopped", error)
             with self._store.lock:  # the test itself is being ended
                 end(self._store, row, Answer("interrupted"))
             raise
+        else:
+            around.end(answer.outcome)
         with self._store.lock:
             end(self._store, row, answer, told)
 
-    def _call(self, row: Row) -> object:
+    def _failed(self, row: Row, error: BaseException) -> Answer:
+        outage = row.kind.outage
+        if outage is not None and isinstance(error, outage.load(row.kind.name)):
+            return Answer("snoozed", delay=outage.delay, error=describe(error), cause=CAUSE)
+        return Answer("failed", error=describe(error))
+
+    def _context(self, row: Row) -> Context:
         job = {
             "id": str(row.id),
             "run": row.run,
@@ -110,13 +128,21 @@ class Runner:
             "trace": row.opts.trace,
         }
         deadline = self._store.clock.monotonic() + row.timeout
-        context = Context.of(
+        return Context.of(
             job, deadline, lambda: row.cancel_requested_at is not None, self._connection
         )
+
+    def _call(self, row: Row, ctx: Context) -> object:
         handler = self._handler(row)
-        if row.event is not None:
-            return handler(context, row.args, row.event)
-        return handler(context, row.args)
+        given = handler(ctx, row.args) if row.event is None else handler(ctx, row.args, row.event)
+        if not inspect.iscoroutine(given):
+            return given
+
+        def left(tasks: list[str]) -> None:
+            ctx.log.warning("left tasks behind, which were cancelled: %s", ", ".join(tasks))
+
+        with closing(Coroutines()) as coroutines:
+            return coroutines.run(given, left)
 
     def _handler(self, row: Row) -> Handler:
         name = row.kind.name

@@ -27,6 +27,9 @@ def finish(conn: Connection, epoch: int, finishes: Sequence[Finish]) -> int:
             was written is fenced by then).
     """
     ordered = sorted(finishes, key=lambda f: f.job_id)
+    if any(f.horizon is not None for f in ordered):
+        with translated():
+            ordered = _within_horizons(conn, ordered)
     plain = [f for f in ordered if f.plain]
     rest = [f for f in ordered if not f.plain]
     with translated():
@@ -36,6 +39,20 @@ def finish(conn: Connection, epoch: int, finishes: Sequence[Finish]) -> int:
             return _settle(conn, epoch, rest)
         with conn.transaction():
             return _complete(conn, epoch, plain) + _settle(conn, epoch, rest)
+
+
+def _within_horizons(conn: Connection, finishes: Sequence[Finish]) -> list[Finish]:
+    """Let those fail whose dependency has been away for longer than their kind allows."""
+    asked = [f.job_id for f in finishes if f.horizon is not None]
+    rows = conn.execute(statement("completions/outages"), {"job_ids": asked}).fetchall()
+    away = {int(str(job_id)): float(str(seconds)) for job_id, seconds in rows}
+
+    def judged(finish: Finish) -> Finish:
+        horizon, seconds = finish.horizon, away.get(finish.job_id, 0.0)
+        late = horizon is not None and seconds > horizon
+        return finish.beyond if late and finish.beyond is not None else finish
+
+    return [judged(finish) for finish in finishes]
 
 
 def _complete(conn: Connection, epoch: int, finishes: Sequence[Finish]) -> int:

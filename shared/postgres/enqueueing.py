@@ -12,6 +12,7 @@ from typing import Any
 
 from shared.errors import InvalidArguments
 from shared.jobs.options import EnqueueOpts, Unique, check_options, checked_args
+from shared.jobs.trace import carried
 from shared.jsonvalue import encode_object
 from shared.postgres.statements import statement
 
@@ -55,7 +56,7 @@ def options(kind: str, opts: EnqueueOpts) -> dict[str, Any]:
         "awaited": opts.awaited,
         "max_attempts": opts.max_attempts,
         "timeout_ms": None if opts.timeout is None else max(1, round(opts.timeout * 1000)),
-        "trace": opts.trace,
+        "trace": carried(opts.trace),
         "tags": list(opts.tags) or None,
         "expires_at": opts.expires_at,
         "unique_by_args": is_unique,

@@ -8,6 +8,7 @@ from typing import Any, Self
 import psycopg
 
 from shared.events.checks import checked_data
+from shared.jobs.trace import carried
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
 
@@ -57,5 +58,5 @@ def parameters(
         "owner_id": owner_id,
         "subject": subject,
         "data": checked_data(event_type, owner_id, subject, data, trace),
-        "trace": trace,
+        "trace": carried(trace),
     }

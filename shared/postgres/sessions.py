@@ -14,6 +14,7 @@ from psycopg.pq import TransactionStatus
 from shared.events.event import Event
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
+from shared.postgres.network_guard import watch_network
 from shared.postgres.statements import statement
 
 
@@ -29,6 +30,10 @@ class ChildSession:
         self._url = url
         self._name = name
         self._conn: Connection | None = None
+
+    def guard(self) -> None:
+        """Refuse network calls of this process while a transaction is open on the connection."""
+        watch_network(lambda: self._conn)
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:

@@ -6,9 +6,11 @@ Read by `shared.app.load_app`. Handlers are named, not imported: they live in wo
 from __future__ import annotations
 
 from shared.app import App
+from shared.errors import DatabaseUnavailable
 from shared.events.subscriptions import Subscription
 from shared.events.type import EventType
 from shared.jobs.kinds import Kind
+from shared.jobs.outages import Outage
 
 app = App(
     include_site=False,
@@ -35,6 +37,9 @@ app = App(
             queue="index",
             handler="workers.handlers.index.corpus_index:handle",
             coalesce=True,
+            # Ten tries on the default backoff are spent in minutes; a search that is away for
+            # longer must not lose index work.
+            outage=Outage((DatabaseUnavailable,), delay=5, horizon=24 * 3600),
         ),
     ),
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from shared.jobs.context import Context
-from tests.support.app import SOON, effect
+from tests.support.app import SOON, answer, effect, write
 from tests.support.waiting import until
-from weirkeeper import App, Completed, Kind, Periodic, Queue
+from weirkeeper import App, Completed, Kind, Outage, Periodic, Queue
 
 PATIENCE = 20  # seconds that a held job waits to be let go
 
@@ -24,6 +27,40 @@ def hold(ctx: Context, args: dict[str, Any]) -> None:
     with effect(ctx):
         file, end = Path(args.get("file", "/nowhere")), time.monotonic() + args.get("seconds", 1e9)
         until(lambda: file.exists() or time.monotonic() >= end, PATIENCE, "the test lets go")
+
+
+async def coroutine(ctx: Context, args: dict[str, Any]) -> Any:
+    """Answers like `answer`, after it has awaited."""
+    await asyncio.wait([asyncio.get_running_loop().run_in_executor(None, str)])
+    return answer(ctx, args)
+
+
+def away(ctx: Context, args: dict[str, Any]) -> None:
+    """What it depends on is away, the first `times` runs."""
+    with effect(ctx):
+        if ctx.run <= args["times"]:
+            raise ConnectionRefusedError("nobody answers")
+
+
+@contextmanager
+def watched(ctx: Context) -> Iterator[None]:
+    """Notes how jobs of one kind went."""
+    if ctx.kind != "c.hooked":
+        yield
+        return
+    try:
+        yield
+    except ValueError as error:
+        write(ctx, "hook", outcome=ctx.outcome, error=str(error))
+        raise
+    write(ctx, "hook", outcome=ctx.outcome)
+
+
+@contextmanager
+def broken(_ctx: Context) -> Iterator[None]:
+    """Fails after every job, and changes nothing by it."""
+    yield
+    raise RuntimeError("a hook that is broken")
 
 
 def _kind(name: str, handler: str = "tests.support.app:ok", **more: Any) -> Kind:
@@ -47,6 +84,11 @@ app = App(
         _kind("hold", f"{HERE}:hold"),
         _kind("fail", "tests.support.app:fail", max_attempts=3),
         _kind("answer", "tests.support.app:answer", max_attempts=1),
+        _kind("coroutine", f"{HERE}:coroutine", max_attempts=1),
+        _kind("hooked", "tests.support.app:fail", max_attempts=3),
+        _kind("away", f"{HERE}:away", outage=Outage(("ConnectionError",), delay=0.1)),
+        _kind("slow_away", f"{HERE}:away", outage=Outage((OSError,), delay=5, horizon=60)),
+        _kind("gone", f"{HERE}:away", outage=Outage((OSError,), delay=0.1, horizon=0.3)),
         _kind("listed"),
         _kind("many"),
         _kind("searched", searchable=("order", "lines")),
@@ -58,5 +100,6 @@ app = App(
         _kind("stuck", f"{HERE}:hold", queue="blocked"),
         _kind("unclaimed", queue="nobody"),
     ),
+    hooks=(f"{HERE}:watched", f"{HERE}:broken"),
     periodics=(Periodic("c.often", "c.tick", {"n": 1}, every=3600),),
 )

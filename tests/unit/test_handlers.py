@@ -77,3 +77,34 @@ def test_what_cannot_be_called_is_refused_in_one_line(load, function, subscribed
         f"kind shop.work: handler shop:handler: expected parameters {expected}; got {got!r}; "
     )
     assert "\n" not in said
+
+
+def generates(ctx, args):
+    yield
+
+
+async def generates_too(ctx, args):
+    yield
+
+
+async def answers(ctx, args):
+    return None
+
+
+class Generates:
+    def __call__(self, ctx, args):
+        yield
+
+
+@pytest.mark.parametrize("function", [generates, generates_too, partial(generates), Generates()])
+def test_a_generator_is_refused_for_it_would_run_nothing(load, function):
+    with pytest.raises(ConfigurationError) as caught:
+        load(function, subscribed=False)
+    assert str(caught.value) == (
+        "kind shop.work: handler: expected a function, or an async one; got 'shop:handler, a "
+        "generator function'; return the outcome instead of yielding"
+    )
+
+
+def test_an_async_function_is_taken(load):
+    assert load(answers, subscribed=False).function is answers

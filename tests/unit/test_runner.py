@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
+from asyncio import CancelledError
+from contextlib import closing, nullcontext
 
 import pytest
 
@@ -11,6 +12,7 @@ from shared.errors import InvalidArguments
 from shared.events.event import Event
 from shared.jobs.answers import LONGEST_DELAY
 from shared.jobs.outcomes import Completed, Discard, Retry, Snooze
+from shared.services.coroutines import Coroutines
 from workers.handlers.registry import Handler
 from workers.pool.child import Stopped
 from workers.runner import Runner, outcome_of
@@ -34,9 +36,11 @@ class Session:
         return self.event
 
 
-def run(function, session=None, *, wants_event=False, job=None):
+def run(function, session=None, *, wants_event=False, job=None, asked=False):
     handlers = {"t.ok": Handler(function, wants_event)}
-    return Runner(handlers, session or Session(), lambda: False)(job or JOB)
+    with closing(Coroutines()) as coroutines:
+        runner = Runner(handlers, session or Session(), lambda: asked, coroutines)
+        return runner(job or JOB)
 
 
 @pytest.mark.parametrize(
@@ -120,3 +124,44 @@ def test_a_subscriber_gets_the_event():
 def test_a_pruned_event_is_discarded():
     told = run(lambda *_: None, wants_event=True, job={**JOB, "event_id": "e"})
     assert (told.outcome, told.error) == ("discarded", "event e was pruned before this job ran")
+
+
+async def echo(_ctx, args):
+    return Completed(args)
+
+
+def test_an_async_handler_answers_like_any_other():
+    assert bytes(run(echo).result) == b'{"n":1}'
+    event = Event("e", "t.happened", None, "s", {}, "2026-01-01T00:00:00Z")
+
+    async def subscriber(_ctx, _args, given):
+        return Completed(given.id)
+
+    told = run(subscriber, Session(event), wants_event=True, job={**JOB, "event_id": "e"})
+    assert bytes(told.result) == b'"e"'
+
+
+def test_an_async_handler_fails_like_any_other():
+    async def handler(_ctx, _args):
+        raise ValueError("no")
+
+    told = run(handler)
+    assert (told.outcome, told.error) == ("failed", "ValueError: no")
+    assert "in handler" in told.stack
+
+
+async def cancelled(_ctx, _args):
+    raise CancelledError
+
+
+def test_a_cancelled_coroutine_was_stopped_if_that_was_asked_for():
+    with pytest.raises(Stopped):
+        run(cancelled, asked=True)
+    assert run(cancelled).outcome == "failed"
+
+
+def test_what_a_generator_function_returns_is_no_answer():
+    def hidden(_ctx, _args):
+        return (n for n in range(3))
+
+    assert "got generator" in run(hidden).error

@@ -13,14 +13,22 @@ from typing import Any
 
 from shared.app import App
 from shared.jobs.handler import load_handler
+from shared.jobs.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """A kind's function; one of a subscription also gets the event."""
+    """A kind's function; one of a subscription also gets the event.
+
+    Attributes:
+        away: exceptions which mean that what it depends on is away.
+        put_off: seconds until the next try then.
+    """
 
     function: Callable[..., Any]
     wants_event: bool
+    away: tuple[type[Exception], ...] = ()
+    put_off: float = 0.0
 
 
 def load_handlers(app: App, queue: str) -> dict[str, Handler]:
@@ -30,10 +38,12 @@ def load_handlers(app: App, queue: str) -> dict[str, Handler]:
         ConfigurationError: one cannot be imported, is no function, or takes other parameters.
     """
     subscribed = {subscription.name for subscription in app.subscriptions}
-    return {
-        kind.name: Handler(
-            load_handler(kind, wants_event=kind.name in subscribed), kind.name in subscribed
-        )
-        for kind in app.all_kinds.values()
-        if kind.queue == queue
-    }
+    kinds = [kind for kind in app.all_kinds.values() if kind.queue == queue]
+    return {kind.name: _load(kind, wants_event=kind.name in subscribed) for kind in kinds}
+
+
+def _load(kind: Kind, *, wants_event: bool) -> Handler:
+    function = load_handler(kind, wants_event=wants_event)
+    if kind.outage is None:
+        return Handler(function, wants_event)
+    return Handler(function, wants_event, kind.outage.load(kind.name), kind.outage.delay)
