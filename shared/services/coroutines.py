@@ -101,14 +101,15 @@ class Coroutines:
 def _complete(loop: asyncio.AbstractEventLoop, task: asyncio.Task[T]) -> T:
     try:
         return loop.run_until_complete(task)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         if task.done():
             raise
         # It hit the loop, or another task: this one ends like one that was cancelled.
         task.cancel()
-        with suppress(asyncio.CancelledError):
+        try:
             return loop.run_until_complete(task)
-        raise
+        except asyncio.CancelledError as cancelled:
+            raise interrupt from cancelled
 
 
 def _name(task: asyncio.Task[Any]) -> str:

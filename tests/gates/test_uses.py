@@ -193,6 +193,7 @@ SLEEP = Rule(
         "tests/support/waiting.py",
         "tests/support/pool_child.py",
         "tests/support/app.py",
+        "tests/support/context_app.py",
         "tests/support/slow_handlers.py",
     ),
     ("import time\ntime.sleep(1)", "from time import sleep\nsleep(0.1)"),

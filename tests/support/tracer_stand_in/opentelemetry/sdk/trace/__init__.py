@@ -1,0 +1,6 @@
+"""Providers."""
+
+
+class TracerProvider:
+    def add_span_processor(self, processor):
+        self.processor = processor
