@@ -56,7 +56,7 @@ def load_handler(kind: Kind, *, wants_event: bool) -> Handler:
     return function
 
 
-def _yields(function: Handler) -> bool:
+def _yields(function: Any) -> bool:
     """Whether calling it runs nothing: it makes a generator."""
     return any(
         inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(found)

@@ -24,8 +24,18 @@ def run(left):
         yield lambda coroutine: made.run(coroutine, left.extend)
 
 
+class Turn:
+    """Lets the loop turn once."""
+
+    def __await__(self):
+        yield
+
+
+turn = Turn()
+
+
 async def value(given):
-    await asyncio.sleep(0)
+    await turn
     return given
 
 
@@ -44,7 +54,7 @@ def test_it_answers_and_uses_one_loop(run, left):
 
 def test_an_error_comes_out_and_the_loop_goes_on(run):
     async def fail():
-        await asyncio.sleep(0)
+        await turn
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
@@ -63,7 +73,7 @@ def test_what_is_left_behind_is_cancelled_and_named(run, left):
 
     async def leaves():
         leaves.task = asyncio.create_task(straggler())
-        await asyncio.sleep(0)
+        await turn
         return "done"
 
     assert run(leaves()) == "done"
@@ -81,7 +91,7 @@ def test_a_loop_whose_tasks_will_not_end_is_given_up(run, left, monkeypatch):
 
     async def leaves():
         leaves.task = asyncio.create_task(stubborn())
-        await asyncio.sleep(0)
+        await turn
         return asyncio.get_running_loop()
 
     async def loop():
@@ -130,7 +140,7 @@ def test_a_coroutine_that_awaits_is_cancelled(signalled, left):
         try:
             await for_ever()
         finally:
-            await asyncio.sleep(0.01)
+            await turn
             cleaned.append(True)
 
     with pytest.raises(asyncio.CancelledError):
