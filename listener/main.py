@@ -91,9 +91,13 @@ class _Program:
         reads = Reads(
             answers, stop.fail, lambda: instruments.turned("reads"), instruments.db_failed
         )
-        what = Registration("listener", slot, None, version("weirkeeper"), LISTENER, 0)
+        what = Registration(
+            "listener", slot, None, version("weirkeeper"), LISTENER, 0, (), settings.generation
+        )
         self._presence = Presence(url, what, address, lambda: self._source.connected, stop.fail)
         self._presence.backend_pids = ear.backend_pids
+        self._presence.drained = lambda: self._phases
+        self._phases: dict[str, float] = {}
         self._waiting = Waiting(waiters, reads)
         self.services = ServiceGroup([reads, self._source, self._presence])
         self.routes = Routes(self._waiting, self._live, self._ready, instruments)
@@ -105,10 +109,11 @@ class _Program:
         self._presence.drain()
 
     def drained(self) -> None:
-        """Tell how long the open waits held the stop up."""
+        """Tell how long the open waits held the stop up: the metrics now, its row with the stop."""
         asked = self._stop.requested_at
         if asked is not None:
             seconds = SYSTEM.monotonic() - asked
+            self._phases["waits"] = round(seconds, 3)
             self._instruments.drain_seconds.labels("listener", "waits").observe(seconds)
 
     def _live(self) -> str:

@@ -44,12 +44,21 @@ FROM_DATABASE = (
     Gauge("process_beat_age_seconds", "Since the last beat of a slot's newest life.", ("slot",)),
     Gauge("db_connections", "Sessions of the database.", ("role", "state")),
     Gauge("db_connection_budget", "Most connections that one deployment may need."),
+    Gauge(
+        "db_connections_needed",
+        "What all living processes may open together, of every host and generation.",
+    ),
     Gauge("db_oldest_transaction_seconds", "Age of the database's oldest open transaction."),
     Gauge("db_xmin_age_seconds", "Age of the server's oldest snapshot: dead rows stay so long."),
     Gauge("notify_queue_usage", "Share of the notify queue in use; at 1 commits fail."),
     Gauge("drain_last_timestamp_seconds", "When a slot's last stop ended.", ("slot",)),
     Gauge("drain_last_phase_seconds", "Phases of a slot's last stop.", ("slot", "phase")),
     Gauge("paused", "1 for each queue or kind that is paused.", ("what", "name")),
+    Gauge(
+        "periodic_last_success_timestamp_seconds",
+        "When a periodic job last completed; none before the first time.",
+        ("name",),
+    ),
     Gauge("jobs_of_unknown_kinds", f"Claimable jobs of undeclared kinds, to {CAP} a kind."),
 )
 OF_ITSELF = (
@@ -59,6 +68,11 @@ OF_ITSELF = (
         ("area",),
     ),
     Gauge("collector_read_seconds", "How long the last read of an area took.", ("area",)),
+    Gauge(
+        "supervisor_process_state",
+        "1 for the state that supervisord tells of each program of this host: FATAL = given up.",
+        ("program", "state"),
+    ),
     Gauge("metrics_damaged_files", "Files of slots that this scrape could not read."),
     Gauge("build_info", "1, with what runs as labels.", ("version", "schema")),
 )

@@ -13,8 +13,10 @@ from contextlib import closing
 from importlib.metadata import version
 
 from metrics.collector import EVERY, Collector
+from metrics.programs import Programs
 from metrics.server import Scrape, app
 from shared.app import load_app
+from shared.clock import SYSTEM
 from shared.config.budget import METRICS
 from shared.config.settings import Settings
 from shared.errors import WeirkeeperError
@@ -27,6 +29,7 @@ from shared.services import exit_codes, web
 from shared.services.group import ServiceGroup
 from shared.services.program import run
 from shared.services.stop import StopSignal
+from shared.services.supervision import Supervision
 from shared.stats import Reading
 from shared.telemetry.instruments import Instruments, open_instruments
 from shared.telemetry.slots import metrics_folder
@@ -56,7 +59,9 @@ def _body(settings: Settings, args: argparse.Namespace, stop: StopSignal) -> int
     ):
         database = _Database(settings, args.slot, instruments)
         collector = Collector(database, instruments, stop.fail)
-        what = Registration("metrics", args.slot, None, version("weirkeeper"), METRICS, 0)
+        what = Registration(
+            "metrics", args.slot, None, version("weirkeeper"), METRICS, 0, (), settings.generation
+        )
         presence = Presence(
             settings.database(),
             what,
@@ -64,7 +69,9 @@ def _body(settings: Settings, args: argparse.Namespace, stop: StopSignal) -> int
             lambda: collector.age() < STALE,
             stop.fail,
         )
-        services = ServiceGroup([collector, presence])
+        presence.drained = lambda: _drained(stop, instruments)
+        programs = Programs(Supervision(settings.home).programs, stop.fail)
+        services = ServiceGroup([collector, programs, presence])
 
         def live() -> str:
             return "" if services.started() else "a loop has ended"
@@ -77,7 +84,7 @@ def _body(settings: Settings, args: argparse.Namespace, stop: StopSignal) -> int
             return "" if presence.registered() else "not registered yet"
 
         build = (version("weirkeeper"), str(migrations()[-1].version))
-        scrape = Scrape(metrics_folder(settings.home), collector, build)
+        scrape = Scrape(metrics_folder(settings.home), (collector, programs), build)
         services.start()
         try:
             log.info("answers on http://%s/metrics", web.address(bound))
@@ -87,6 +94,15 @@ def _body(settings: Settings, args: argparse.Namespace, stop: StopSignal) -> int
         finally:
             services.stop()
     return exit_codes.OK
+
+
+def _drained(stop: StopSignal, instruments: Instruments) -> dict[str, float]:
+    """How long the last answers held the stop up, by phase."""
+    if stop.requested_at is None:
+        return {}
+    seconds = round(SYSTEM.monotonic() - stop.requested_at, 3)
+    instruments.drain_seconds.labels("metrics", "answers").observe(seconds)
+    return {"answers": seconds}
 
 
 class _Database:

@@ -6,8 +6,9 @@ it answers the same while the database is away.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
@@ -15,11 +16,18 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from metrics.collector import Collector
 from metrics.families import FROM_DATABASE, OF_ITSELF, rendered
 from metrics.files import merged
 from shared.services.routing import application, health
 from shared.stats import Reading
+
+
+class Source(Protocol):
+    """Something that keeps numbers in memory."""
+
+    def readings(self) -> list[Reading]:
+        """The newest."""
+        ...
 
 
 class Scrape:
@@ -27,20 +35,20 @@ class Scrape:
 
     Args:
         folder: HOME/metrics.
-        collector: has the database's numbers.
+        sources: have the numbers of the database and of supervisord.
         build: labels of build_info.
     """
 
-    def __init__(self, folder: Path, collector: Collector, build: tuple[str, str]) -> None:
+    def __init__(self, folder: Path, sources: Sequence[Source], build: tuple[str, str]) -> None:
         self._folder = folder
-        self._collector = collector
+        self._sources = sources
         self._build = build
 
     def collect(self) -> list[Metric]:
         """The families; the method by which prometheus_client asks a registry."""
         files = merged(self._folder)
         readings = [
-            *self._collector.readings(),
+            *(reading for source in self._sources for reading in source.readings()),
             Reading("metrics_damaged_files", (), files.damaged),
             Reading("build_info", self._build, 1),
         ]

@@ -37,6 +37,8 @@ from shared.services.program import run
 from shared.services.stop import StopSignal
 from shared.telemetry.instruments import Instruments, open_instruments
 
+RESTING = 0.5  # seconds between looks at whether it is still asked to rest
+
 log = logging.getLogger(__name__)
 
 
@@ -74,6 +76,7 @@ class _Program:
         self._url = settings.database()
         self._app: App = load_app(settings.app)
         self._slot = slot
+        self._generation = settings.generation
         self._stop = stop
         self._instruments = instruments
         self._wakes = Wakes(self._url, slot, RELAY_LOCK, relay_channel())
@@ -85,7 +88,7 @@ class _Program:
 
     def live(self) -> None:
         """One life: register, relay until a stop or a fence, write how it ended."""
-        conn = wait_for_database(self._url, self._slot, self._stop)
+        conn = wait_for_database(self._url, self._slot, self._stop, turned=self._turned)
         if conn is None:
             return
         conn.close()
@@ -100,19 +103,37 @@ class _Program:
             return
         try:
             while not self._ended():
-                self._connected(life)
+                if life.resting:
+                    self._rest(life)
+                else:
+                    self._connected(life)
         finally:
             life.stop()
 
     def _registration(self) -> Registration:
-        return Registration("relay", self._slot, None, version("weirkeeper"), RELAY, 0)
+        return Registration(
+            "relay", self._slot, None, version("weirkeeper"), RELAY, 0, (), self._generation
+        )
+
+    def _turned(self) -> None:
+        self._instruments.turned("relay")
 
     def _ended(self) -> bool:
         return self._stop.requested or self._fenced.is_set()
 
+    def _rest(self, life: Life) -> None:
+        """Relay nothing while others ask for it: a newer generation works."""
+        life.say("draining")
+        log.info("resting: another generation works")
+        while life.resting and not self._ended():
+            self._turned()
+            self._stop.wait(RESTING)
+
     def _connected(self, life: Life) -> None:
         """Open the sessions and relay until one of them ends, or all is to end."""
-        conn = wait_for_database(self._url, f"{self._slot} passes", self._stop)
+        conn = wait_for_database(
+            self._url, f"{self._slot} passes", self._stop, turned=self._turned
+        )
         if conn is None:
             return
         with closing(conn), closing(self._wakes):
@@ -134,10 +155,13 @@ class _Program:
         log.info("ready")
         self._failures = 0
 
+        def ended() -> bool:
+            return self._ended() or life.resting
+
         def connected() -> bool:
             return outbox.connected and not self._wakes.connection.closed
 
-        RelayService(passes, self._wakes, self._stop, self._ended, connected).run()
+        RelayService(passes, self._wakes, self._stop, ended, connected).run()
         if self._stop.requested:
             self._drained(conn, life)
 

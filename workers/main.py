@@ -189,6 +189,7 @@ class _Program:
             connections,
             children,
             kinds,
+            self._settings.generation,
         )
 
     def _budget(self) -> budget.Budget:

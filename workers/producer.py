@@ -18,6 +18,10 @@ DOZING_POLL = 0.1  # seconds; a writer that was silent may still be open
 class Producer:
     """Claims for one queue.
 
+    Attributes:
+        last_claim: when anything was claimed last.
+        resting: nothing is claimed for now, because others asked for it.
+
     Args:
         assignment: what this process is there for.
     """
@@ -29,6 +33,7 @@ class Producer:
         self._instruments = assignment.instruments
         self._clock = assignment.clock
         self._stopped = False
+        self.resting = False
         self._trigger = "poll"
         self._was_full = False
         self._asleep = False
@@ -38,6 +43,13 @@ class Producer:
     def stop(self) -> None:
         """Claim nothing from now on. From any thread."""
         self._stopped = True
+
+    def rest(self, *, resting: bool) -> None:
+        """Claim nothing for now, or again; in the database's thread."""
+        self.resting = resting
+        if not resting:
+            self.last_claim = self._clock.monotonic()
+            self.look("wake")
 
     def connected(self) -> None:
         """Sessions were opened: nothing is held, everything must be looked at."""
@@ -61,7 +73,7 @@ class Producer:
             self.look("poll")
         if not self._trigger:
             return []
-        if room < 1:
+        if room < 1 or self.resting:
             self._wake_up(work)
             return []
         claims = self._claim(work, room)
@@ -70,7 +82,7 @@ class Producer:
 
     def waits(self, room: int) -> float:
         """Seconds that nothing need be looked at, unless a wake comes."""
-        if self._stopped or room < 1:
+        if self._stopped or self.resting or room < 1:
             return ASLEEP_POLL
         return 0.0 if self._trigger else max(0.0, self._poll_at - self._clock.monotonic())
 

@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 class Life(Protocol):
     """How the process is seen by others; shared.postgres.life keeps the promises."""
 
+    resting: bool  # others ask it to start nothing more
+
     def say(self, phase: str) -> None:
         """Tell the phase: ready, draining."""
         ...
@@ -95,6 +97,7 @@ class QueueProcess:
             assignment, outside.open_work, parts, wake, self.watchman.database_turned
         )
         self._thread = ServiceThread("database", self._loop.run, self._stop.fail, wake)
+        self._resting = False
         self._pool = Pool(
             outside.server,
             Limits(assignment.queue.children, patience.grace),
@@ -138,6 +141,23 @@ class QueueProcess:
         self._loop.soon(self._ready)
         while not self._stop.requested:
             self._turn(TURN)
+            if self._life.resting != self._resting:
+                self._rest()
+
+    def _rest(self) -> None:
+        """Start nothing more while a newer generation works; what runs goes on. Or work again."""
+        self._resting = self._life.resting
+        resting, phase = self._resting, "draining" if self._resting else "ready"
+        log.info("resting: another generation works" if resting else "working again")
+        self._assignment.instruments.draining.labels("queue").set(int(resting))
+
+        def act() -> None:
+            self._producer.rest(resting=resting)
+            if resting:
+                self._loop.hand_back(self._executor.take_back())
+            self._life.say(phase)
+
+        self._loop.soon(act)
 
     def _ready(self) -> None:
         self._life.say("ready")

@@ -172,7 +172,7 @@ class Upkeep:
 
     def _watch(self, work: Work) -> None:
         idle = self._clock.monotonic() - self._producer.last_claim
-        if idle < STUCK or self._executor.room() < 1:
+        if idle < STUCK or self._producer.resting or self._executor.room() < 1:
             return
         oldest = work.oldest(self._kinds)
         if oldest is not None and oldest > STUCK:

@@ -31,6 +31,7 @@ TABLE: dict[str, tuple[Command, ...]] = {
     "Start here": (
         Command("server", "start Postgres, schema and every process in the foreground"),
         Command("status", "show which processes run, and whether all are ready"),
+        Command("health", "one process: do its loops turn, is it ready (for probes)"),
         Command("demo", "import notes, search them, and show what happened on the way"),
     ),
     "Look and work": (
@@ -40,9 +41,11 @@ TABLE: dict[str, tuple[Command, ...]] = {
         Command("corpus", "create, import and search notes"),
         Command("verify", "look for rows that break the engine's promises; --repair mends"),
     ),
-    "Before a deploy": (
+    "Before and after a deploy": (
         Command("check", "check settings, application, budget and supervisord.conf"),
         Command("migrate", "bring the database's schema and declarations up to date"),
+        Command("drain", "stop relay and queues in order, or have an older release rest"),
+        Command("drains", "show how the last stops went, and what they interrupted"),
         Command("version", "show versions of Weirkeeper, Python, driver and schema"),
     ),
     "Single programs (the server starts them all)": (

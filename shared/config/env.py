@@ -63,6 +63,11 @@ SETTINGS = (
         "how long a job of a kind that nobody knows waits until it is discarded",
     ),
     Setting(
+        "WEIRKEEPER_GENERATION",
+        "",
+        "name of this release, for `weirkeeper drain --generation old`; empty = our version",
+    ),
+    Setting(
         "WEIRKEEPER_CHILDREN",
         "",
         'children by queue, as "index=4,notify=2"; a queue not named keeps its own number',

@@ -5,8 +5,10 @@ Every program builds them first (`Settings.load`), before it opens a socket or a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 
 from shared.config.env import Environment
@@ -20,6 +22,7 @@ from shared.config.urls import check_url, masked
 from shared.errors import ConfigurationError
 
 KEPT_AT_MOST = 10 * 366 * 24  # hours: ten years
+GENERATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,62}")
 SHORTEST_SECRET = 32  # characters; base64 of 32 random bytes has 44
 LOG_LEVELS = ("debug", "info", "warning", "error")
 NO_SERVER = (  # of every command
@@ -58,6 +61,7 @@ class Settings:
     keep_ended_hours: float
     keep_events_hours: float
     unknown_kind_hours: float
+    generation: str
     children: Mapping[str, int]
     sealing_keys: tuple[str, ...] = field(repr=False)
     outbound: Outbound
@@ -108,6 +112,7 @@ class Settings:
             keep_ended_hours=env.hours("WEIRKEEPER_KEEP_ENDED_HOURS", 0, KEPT_AT_MOST),
             keep_events_hours=env.hours("WEIRKEEPER_KEEP_EVENTS_HOURS", 0, KEPT_AT_MOST),
             unknown_kind_hours=env.hours("WEIRKEEPER_UNKNOWN_KIND_HOURS", 1, KEPT_AT_MOST),
+            generation=_generation(env.text("WEIRKEEPER_GENERATION")),
             children=_children(env.text("WEIRKEEPER_CHILDREN")),
             sealing_keys=_sealing_keys(env.text("WEIRKEEPER_SECRET")),
             outbound=read_outbound(env),
@@ -171,6 +176,14 @@ def _ports(env: Environment, *, embedded: bool) -> dict[str, int]:
             )
         found[owner] = port
     return found
+
+
+def _generation(raw: str) -> str:
+    if raw and not GENERATION.fullmatch(raw):
+        raise ConfigurationError.of(
+            "WEIRKEEPER_GENERATION", f"a match of {GENERATION.pattern}", raw, "name it like 2026-05"
+        )
+    return raw or version("weirkeeper")
 
 
 def _children(raw: str) -> dict[str, int]:

@@ -8,6 +8,7 @@ never fatal: a restart of Postgres must not end a program for good. What waiting
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from shared.backoff import RECONNECT, jittered
 from shared.errors import DatabaseRefused, WeirkeeperError
@@ -19,7 +20,11 @@ log = logging.getLogger(__name__)
 
 
 def wait_for_database(
-    url: str, name: str, stop: StopSignal, use: Use = Use.DURABLE
+    url: str,
+    name: str,
+    stop: StopSignal,
+    use: Use = Use.DURABLE,
+    turned: Callable[[], None] = lambda: None,
 ) -> Connection | None:
     """Connect and check the schema, as often as it takes.
 
@@ -28,6 +33,7 @@ def wait_for_database(
         name: of the session.
         stop: ends the wait.
         use: of the session.
+        turned: called before each try: a loop that waits for the database is none that hangs.
 
     Returns:
         An open connection, or None when a stop was requested first.
@@ -37,6 +43,7 @@ def wait_for_database(
     """
     attempt, said = 0, ""
     while not stop.requested:
+        turned()
         try:
             return _checked(url, name, use)
         except WeirkeeperError as error:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
+
+import psycopg
 
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
@@ -29,3 +32,16 @@ def drained(
     }
     with translated():
         conn.execute(statement("processes/drained"), params)
+
+
+def drains(conn: Connection, slot: str | None = None, limit: int = 20) -> list[Mapping[str, Any]]:
+    """How the last stops went, newest first, each with some of the jobs that it interrupted.
+
+    Args:
+        conn: in autocommit mode.
+        slot: of this slot alone; None = of all.
+        limit: of stops.
+    """
+    params = {"slot": slot, "limit": limit}
+    with translated(), conn.cursor(row_factory=psycopg.rows.dict_row) as cursor:
+        return list(cursor.execute(statement("processes/drains"), params).fetchall())

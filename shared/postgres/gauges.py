@@ -13,6 +13,7 @@ from typing import Any
 from shared.postgres import controls
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
+from shared.postgres.processes import needed_by_all
 from shared.postgres.statements import statement
 from shared.stats import CAP, CAP_ENDED, Reading
 
@@ -48,6 +49,7 @@ def areas(known_kinds: Sequence[str]) -> Mapping[str, Callable[[Connection], lis
         "server": _server,
         "drains": _drains,
         "paused": _paused,
+        "periodic": _periodic,
         "kinds": lambda conn: _strangers(conn, known_kinds),
     }
 
@@ -95,6 +97,7 @@ def _server(conn: Connection) -> list[Reading]:
     sessions = _rows(conn, statement("gauges/connections"), {})
     return [
         Reading("db_connection_budget", (), budget),
+        Reading("db_connections_needed", (), needed_by_all(conn)),
         Reading("db_oldest_transaction_seconds", (), max(0.0, transaction)),
         Reading("db_xmin_age_seconds", (), max(0.0, xmin)),
         Reading("notify_queue_usage", (), queue),
@@ -116,6 +119,13 @@ def _drains(conn: Connection) -> list[Reading]:
 
 def _paused(conn: Connection) -> list[Reading]:
     return [Reading("paused", (what, name), 1) for what, name, _ in controls.paused(conn)]
+
+
+def _periodic(conn: Connection) -> list[Reading]:
+    rows = _rows(conn, statement("gauges/periodic"), {})
+    return [
+        Reading("periodic_last_success_timestamp_seconds", (name,), float(at)) for name, at in rows
+    ]
 
 
 def _strangers(conn: Connection, known: Sequence[str]) -> list[Reading]:

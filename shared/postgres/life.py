@@ -9,12 +9,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from shared.clock import SYSTEM
 from shared.errors import WeirkeeperError
 from shared.postgres.connect import Connection, connect
-from shared.postgres.processes import BEAT, SELF_FENCE, Registration, beat, register, stopped
+from shared.postgres.drains import drained
+from shared.postgres.processes import (
+    BEAT,
+    SELF_FENCE,
+    Heard,
+    Registration,
+    beat,
+    register,
+    stopped,
+)
 from shared.services.process import identity
 from shared.services.service import ticker
 
@@ -25,6 +34,11 @@ log = logging.getLogger(__name__)
 
 class Life:
     """Registers the process and beats for it.
+
+    Attributes:
+        epoch: of this life; 0 before it is registered.
+        resting: others ask it to start nothing more (`weirkeeper drain --generation old`).
+        backend_pids: server processes of the sessions that must not outlive a frozen process.
 
     Args:
         url: libpq URI.
@@ -51,6 +65,7 @@ class Life:
         self._acknowledged = SYSTEM.monotonic()
         self._ticker = ticker("beat", BEAT, self._tick, on_death)
         self.epoch = 0
+        self.resting = False
         self.backend_pids: Callable[[], list[int]] = list
 
     def start(self) -> None:
@@ -83,23 +98,30 @@ class Life:
         """Seconds since the last acknowledged beat was sent."""
         return SYSTEM.monotonic() - self._acknowledged
 
-    def stop(self) -> None:
-        """Stop beating and say that the process ended in order."""
+    def stop(self, phases: Mapping[str, float] | None = None) -> None:
+        """Stop beating and say that the process ended in order.
+
+        Args:
+            phases: seconds that each phase of the stop took, for its drain row; None = no row, or
+                it is written already.
+        """
         self._ticker.stop(FAREWELL)
         # A beat that hangs in a frozen database holds the lock, and must not hold the stop.
         if not self._lock.acquire(timeout=FAREWELL):
             log.warning("could not write the end of this process: the last beat hangs")
             return
         try:
-            self._say_stopped()
+            self._say_stopped(phases)
         finally:
             self._lock.release()
 
-    def _say_stopped(self) -> None:
+    def _say_stopped(self, phases: Mapping[str, float] | None) -> None:
         if self._conn is None:
             return
         if self.epoch:
             try:
+                if phases is not None:
+                    drained(self._conn, self.epoch, phases, {})
                 stopped(self._conn, self.epoch)
             except WeirkeeperError as error:
                 log.warning("could not write the end of this process: %s", error)
@@ -112,11 +134,12 @@ class Life:
         alive = sent - self._acknowledged < SELF_FENCE
         try:
             with self._lock:
-                known = self._beat()
+                heard = self._beat()
         except WeirkeeperError as error:
             log.warning("beat failed: %s", error)
         else:
-            alive = alive and known
+            self.resting = heard.rest
+            alive = alive and heard.alive
             if alive:
                 self._acknowledged = sent
         if not alive and not self._fenced:
@@ -124,7 +147,7 @@ class Life:
             log.error("this process may be taken for dead: fencing itself")
             self._on_fence()
 
-    def _beat(self) -> bool:
+    def _beat(self) -> Heard:
         if self._conn is None or self._conn.closed:
             self._conn = connect(self._url, f"{self._what.slot} beat")
         return beat(self._conn, self.epoch, self._phase, self._address, self.backend_pids())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from shared.backoff import RECONNECT, jittered
 from shared.errors import WeirkeeperError
@@ -37,6 +37,7 @@ class Presence:
 
     Attributes:
         backend_pids: server processes of the sessions that must not outlive a frozen process.
+        drained: seconds by phase of the program's stop, for its drain row; asked when it stops.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Presence:
         self._ready = ready
         self._on_death = on_death
         self.backend_pids: Callable[[], list[int]] = list
+        self.drained: Callable[[], Mapping[str, float]] = dict
         self._ending = StopSignal()  # of this service, not of the program
         self._fenced = threading.Event()
         self._draining = threading.Event()
@@ -107,7 +109,7 @@ class Presence:
                 self._ending.wait(LOOK)
         finally:
             self._life = None
-            life.stop()
+            life.stop(self.drained() if self._ending.requested else None)
 
     def _tell(self, life: Life) -> None:
         if self._draining.is_set():

@@ -33,6 +33,30 @@ class Registration:
     connections: int
     children: int
     kinds: tuple[str, ...] = ()
+    generation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a beat is answered.
+
+    Attributes:
+        alive: this life goes on; else it was declared dead, and must fence itself.
+        rest: it is asked to start nothing more.
+    """
+
+    alive: bool
+    rest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A process that was asked to rest, or to work again."""
+
+    epoch: int
+    slot: str
+    host: str
+    generation: str
 
 
 def register(conn: Connection, who: ProcessIdentity, what: Registration) -> int:
@@ -47,8 +71,8 @@ def register(conn: Connection, who: ProcessIdentity, what: Registration) -> int:
 
 def beat(
     conn: Connection, epoch: int, phase: str, address: str | None, backend_pids: list[int]
-) -> bool:
-    """Write a beat; False = this life was declared dead, and must fence itself."""
+) -> Heard:
+    """Write a beat; return what others want of this process."""
     params = {
         "epoch": epoch,
         "phase": phase,
@@ -56,7 +80,8 @@ def beat(
         "backend_pids": backend_pids,
     }
     with translated():
-        return conn.execute(statement("processes/beat"), params).fetchone() is not None
+        row = conn.execute(statement("processes/beat"), params).fetchone()
+    return Heard(alive=False) if row is None else Heard(alive=True, rest=bool(row[0]))
 
 
 def stopped(conn: Connection, epoch: int) -> None:
@@ -91,3 +116,46 @@ def processes(conn: Connection) -> list[Mapping[str, Any]]:
     """Every process row, newest life of a slot first; `beat_age` in seconds."""
     with translated(), conn.cursor(row_factory=psycopg.rows.dict_row) as cursor:
         return list(cursor.execute(statement("processes/list")).fetchall())
+
+
+def ask_to_rest(conn: Connection, stays: str, only: str | None = None) -> list[Asked]:
+    """Ask the queue processes and relays of other generations to start nothing more.
+
+    Args:
+        conn: in autocommit mode.
+        stays: the generation that goes on working.
+        only: ask this generation alone; None = every other.
+
+    Returns:
+        Those that are asked now; each hears it with its next beat.
+    """
+    with translated():
+        rows = conn.execute(
+            statement("processes/ask_to_rest"), {"stays": stays, "only": only}
+        ).fetchall()
+    return [_asked(row) for row in rows]
+
+
+def ask_to_work(conn: Connection) -> list[Asked]:
+    """Take back what `ask_to_rest` asked for; return those that work again."""
+    with translated():
+        rows = conn.execute(statement("processes/ask_to_work")).fetchall()
+    return [_asked(row) for row in rows]
+
+
+def busy(conn: Connection, epochs: Sequence[int]) -> dict[int, int]:
+    """How many jobs each of these processes holds; those that hold none are left out."""
+    with translated():
+        rows = conn.execute(statement("processes/busy"), {"epochs": list(epochs)}).fetchall()
+    return {int(str(epoch)): int(str(number)) for epoch, number in rows}
+
+
+def needed_by_all(conn: Connection) -> int:
+    """Connections that all living processes, of all hosts and generations, may open together."""
+    with translated():
+        row = conn.execute(statement("processes/budget")).fetchone()
+    return int(str(row[0])) if row else 0
+
+
+def _asked(row: tuple[Any, ...]) -> Asked:
+    return Asked(int(row[0]), str(row[1]), str(row[2]), str(row[3]))

@@ -43,6 +43,8 @@ def prune_jobs(
         ended: seconds that discarded and cancelled jobs are kept.
         enough: asked between batches: stop here.
     """
+    with translated():
+        conn.execute(statement("retention/keep_successes"))
     rows, after, more = 0, 0, True
     while more and not enough():
         params = {"after": after, "size": BATCH, "completed": completed, "ended": ended}

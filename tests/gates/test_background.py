@@ -35,6 +35,7 @@ WAITS = ("wait", "sleep", "select", "wait_until_gone")
 LOOPS = {
     # A service's body: its own ServiceThread runs it, and its stop ends every wait in it.
     ("metrics/collector.py", "_loop"),
+    ("relay/main.py", "_rest"),
     ("shared/postgres/presence.py", "_live"),
     ("shared/postgres/presence.py", "_loop"),
     # Waits for a database, in the program's own start.
@@ -42,6 +43,7 @@ LOOPS = {
     ("weirkeeper/server/migrate.py", "_until_done"),
     ("workers/main.py", "_begin_life"),
     # A caller waits, until its own deadline.
+    ("panel/cli/commands/drain.py", "_settled"),
     ("panel/cli/commands/status.py", "_settled"),
     ("shared/memory/runtime.py", "_until"),
     ("shared/postgres/waits.py", "_until"),

@@ -286,6 +286,7 @@ table weirkeeper.periodic  -- Periodic jobs and their next tick. No events: a sc
   missed text not null default 'once'::text
   timeout_ms integer not null
   declared_at timestamp with time zone not null default now()
+  last_success_at timestamp with time zone  -- End of the last start that completed and has been pruned; newer ones are found by their jobs.
   constraint periodic_args_check CHECK ((jsonb_typeof(args) = 'object'::text))
   constraint periodic_check CHECK (((every IS NULL) <> (cron IS NULL)))
   constraint periodic_check1 CHECK (((cron IS NULL) = (timezone IS NULL)))
@@ -324,6 +325,9 @@ table weirkeeper.process with (fillfactor=50)  -- One row per life of one proces
   started_at timestamp with time zone not null default clock_timestamp()
   beat_at timestamp with time zone not null default clock_timestamp()
   kinds text[] not null default '{}'::text[]  -- Kinds that a queue process knows.
+  generation text not null default ''::text  -- The release that the process is of (WEIRKEEPER_GENERATION, else the version).
+  rest_asked_at timestamp with time zone  -- Since when it is asked to start nothing more; null = it works. Read at each beat.
+  constraint process_generation_check CHECK ((length(generation) <= 63))
   constraint process_phase_check CHECK ((phase = ANY (ARRAY['starting'::text, 'ready'::text, 'draining'::text, 'stopped'::text])))
   constraint process_role_check CHECK ((role = ANY (ARRAY['queue'::text, 'relay'::text, 'listener'::text, 'metrics'::text])))
   constraint process_pkey PRIMARY KEY (epoch)
