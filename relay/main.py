@@ -131,9 +131,7 @@ class _Program:
 
     def _connected(self, life: Life) -> None:
         """Open the sessions and relay until one of them ends, or all is to end."""
-        conn = wait_for_database(
-            self._url, f"{self._slot} passes", self._stop, turned=self._turned
-        )
+        conn = wait_for_database(self._url, f"{self._slot} passes", self._stop, turned=self._turned)
         if conn is None:
             return
         with closing(conn), closing(self._wakes):

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from shared.postgres.gauges import areas, open_gauges
+from shared.postgres.retention import prune_jobs
 from shared.postgres.statements import statement
 from shared.stats import CAP, CAP_ENDED
 from tests.support.rows import enqueue, finish, record, session
@@ -124,6 +125,64 @@ def test_the_server(read, conn, database_url):
         while conn.execute("select clock_timestamp() - %s < '50 ms'", [began]).fetchone()[0]:
             pass
         assert read("server")["db_oldest_transaction_seconds",] >= 0.05
+
+
+def test_what_all_living_processes_may_open_together(read, conn):
+    for slot, phase, age, connections in (
+        ("index", "ready", 1, 7),
+        ("index", "draining", 3, 7),  # of an older generation: both count
+        ("relay", "starting", 0, 3),
+        ("fetch", "stopped", 0, 100),
+        ("notify", "ready", 60, 100),
+    ):
+        conn.execute(
+            "insert into weirkeeper.process (role, slot, host, boot_id, pid_namespace, pid,"
+            " pid_started, version, phase, connections, beat_at)"
+            " values ('queue', %s, 'h', 'b', 1, 1, 1, '0', %s, %s, now() - %s * interval '1 s')",
+            [slot, phase, connections, age],
+        )
+    assert read("server")["db_connections_needed",] == 17
+
+
+def test_the_last_success_of_a_periodic_job_outlives_the_job(read, conn):
+    conn.execute(
+        "insert into weirkeeper.periodic (name, kind, every, timeout_ms) values"
+        " ('daily', 'corpus.index', '1 day', 1), ('never', 'corpus.index', '1 day', 1)"
+    )
+    # The jobs of the last five ticks are kept whatever their age: these are more.
+    states = ("completed", "completed", *["discarded"] * 6)
+    for number, state in enumerate(states):
+        job_id = enqueue(conn)
+        conn.execute(
+            "insert into weirkeeper.periodic_tick (name, tick_at, job_id)"
+            " values ('daily', now() - make_interval(days => 9 - %s), %s)",
+            [number, job_id],
+        )
+        finish(conn, job_id, state)
+        conn.execute(
+            "update weirkeeper.attempt set finished_at = now() - make_interval(days => 9 - %s)"
+            " where job_id = %s",
+            [number, job_id],
+        )
+    now = conn.execute("select extract(epoch from now())::float8").fetchone()[0]
+
+    def last():
+        found = read("periodic")
+        assert [key[1] for key in found] == ["daily"]
+        return found["periodic_last_success_timestamp_seconds", "daily"]
+
+    before = last()
+    assert abs(before - (now - 8 * 86_400)) < 60
+    conn.execute("update weirkeeper.job set created_at = created_at - interval '9 days'")
+    assert prune_jobs(conn, 3600, 3600, lambda: False).rows == 3  # both that completed, too
+    assert last() == before
+    later = enqueue(conn)
+    conn.execute(
+        "insert into weirkeeper.periodic_tick (name, tick_at, job_id) values ('daily', now(), %s)",
+        [later],
+    )
+    finish(conn, later, "completed")
+    assert last() > now - 60
 
 
 def test_the_last_drain_of_each_slot(read, conn):
