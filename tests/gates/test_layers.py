@@ -23,6 +23,8 @@ PLANTED = {
     "psycopg": ("shared/site/planted.py", "import psycopg"),
     "multiprocess": ("relay/planted_three.py", "import multiprocess"),
     "prometheus": ("relay/planted_four.py", "import prometheus_client"),
+    "outside": ("panel/planted.py", "import httpx"),
+    "sideeffects": ("workers/runner.py", "import workers.sideeffects"),
     "cryptography": ("relay/planted_five.py", "import cryptography"),
     "cycles": ("shared/events/event.py", "import shared.events.type\nimport shared.events.port"),
 }

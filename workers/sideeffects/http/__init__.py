@@ -1,0 +1,1 @@
+"""HTTP to addresses that strangers gave us: `client.GuardedClient` is all that others use."""
