@@ -2,8 +2,8 @@
 
 Runs in the database's thread. Promotes jobs whose time has come, takes jobs back from dead owners,
 compares what the database thinks we hold with what we do hold, marks jobs that have started, stops
-jobs whose end was asked for, gives claims back that wait too long here, and watches that claimable
-jobs are claimed.
+jobs whose end was asked for, gives claims back that wait too long here, lets jobs go on that wait
+for a concurrency key in vain, and watches that claimable jobs are claimed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from workers.scheduler import LOOK, Scheduler
 PROMOTE = 1.0  # seconds between looks at `scheduled` when nothing is known to be due
 RESCUE = 2.0
 RECONCILE = 10.0
+UNPARK = 10.0
 MARK = 0.25
 CANCEL = 1.0  # seconds; a notice asks for the look at once
 STALE = 1.0  # seconds that a claim may wait in the buffer while all children are busy
@@ -78,6 +79,7 @@ class Upkeep:
             Timer(LOOK, Scheduler(assignment).act),
             self._promotion,
             Timer(RECONCILE, self._reconcile),
+            Timer(UNPARK, self._unpark),
             Timer(MARK, self._mark),
             self._cancellation,
             Timer(STALE / 2, self._give_back_stale),
@@ -151,6 +153,11 @@ class Upkeep:
             log.warning("gave %d jobs back that this process never heard of", given)
             self._rescued.labels(self._queue, "unheard").inc(given)
             self._producer.look("wake")
+
+    def _unpark(self, work: Work) -> None:
+        freed = work.unpark()
+        if freed:
+            log.warning("%d jobs waited for a concurrency key in vain; they go on", freed)
 
     def _holds(self, row: Held) -> bool:
         claim = self.held.get(row.job_id)

@@ -35,7 +35,8 @@ def explain(facts: Facts) -> Explanation:
             Always: kind, queue, attempt (tries spent), max_attempts, expires_at, queue_paused_at,
             kind_paused_at, processes (alive, that know the kind), children (that they have), busy.
             ready: ready_at, ahead. scheduled: run_at, why, due, error and cause (of the last run).
-            parked: key, max_n, holders, holder (a job), open_at (only when it is to come).
+            parked: key, max_n, holders, holder (a job), open_at (only when it is to come), closed
+            (True = until it is enabled).
             running: slot, host, pid, owner (alive, draining, lost), claimed_at, started_at,
             deadline, cancel_requested_at. ended: outcome, cause, error, started_at, ended_at.
     """
@@ -119,14 +120,13 @@ def _but(facts: Facts) -> str:
 
 def _parked(facts: Facts) -> Reason:
     key, until = facts["key"], facts["open_at"]
-    if until:
-        return Reason(
-            f"It waits for its concurrency key {key}, closed until {until}.", "key", until
-        )
-    holder = f" (job {facts['holder']})" if facts["holder"] else ""
+    if until or facts["closed"]:
+        when = until or "it is enabled"
+        return Reason(f"It waits for its concurrency key {key}, closed until {when}.", "key", until)
+    held = f"held by job {facts['holder']}" if facts["holder"] else "which nobody holds"
     return Reason(
-        f"It waits for its concurrency key {key}: {facts['holders']} of at most "
-        f"{facts['max_n']} jobs with that key run{holder}.{_but(facts)}",
+        f"It waits for its concurrency key {key}, {held}: {facts['holders']} of at most "
+        f"{facts['max_n']} jobs with that key are on their way.{_but(facts)}",
         "key",
     )
 

@@ -132,6 +132,10 @@ class Work(Protocol):
         """Start what is due of these kinds' periodic jobs; seconds until the next tick, or None."""
         ...
 
+    def unpark(self) -> int:
+        """Let jobs go on that wait for a concurrency key in vain: the net; how many."""
+        ...
+
     def dead_owners(self) -> list[DeadOwner]:
         """Dead processes that hold jobs, of any queue."""
         ...

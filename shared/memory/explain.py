@@ -51,6 +51,7 @@ def _of_place(store: Store, row: Row) -> dict[str, Any]:
             "holders": len(holders),
             "holder": str(holders[0].id),
             "open_at": None,
+            "closed": None,
         }
     return {
         "where": places.READY,

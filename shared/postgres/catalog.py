@@ -67,6 +67,7 @@ def _kinds(conn: Connection, app: App) -> None:
             "timeouts_ms": [round((k.timeout or queues[k.queue].timeout) * 1000) for k in rows],
             "awaited": [queues[k.queue].awaited if k.awaited is None else k.awaited for k in rows],
             "searchable": [json.dumps(k.searchable) for k in rows],
+            "max_per_key": [k.max_per_key for k in rows],
         },
     )
 

@@ -54,8 +54,8 @@ class Claims:
             return []
         lanes = self._lanes(kinds)
         while True:
-            batch, expired = self._take(lanes, limit)
-            live = self._without(batch, expired)
+            batch, expired, keyed = self._take(lanes, limit)
+            live = self._admitted(self._without(batch, expired), keyed)
             if live or not (batch or self._was_ahead):
                 return live
 
@@ -113,7 +113,21 @@ class Claims:
         gone = set(row[0])
         return [claim for claim in batch if claim.job_id not in gone]
 
-    def _take(self, lanes: list[Lane], limit: int) -> tuple[list[Claim], Sequence[int]]:
+    def _admitted(self, batch: list[Claim], keyed: Sequence[int]) -> list[Claim]:
+        """What of a batch may run: a job whose concurrency key has no place for it is parked."""
+        if not (batch and keyed):
+            return batch
+        with translated():
+            row: Any = self._conn.execute(
+                statement("claims/admit"),
+                {"job_ids": list(keyed), "epoch": self._epoch, "token": batch[0].token},
+            ).fetchone()
+        parked = set(row[0])
+        return [claim for claim in batch if claim.job_id not in parked]
+
+    def _take(
+        self, lanes: list[Lane], limit: int
+    ) -> tuple[list[Claim], Sequence[int], Sequence[int]]:
         self._was_ahead = self._ahead
         if not self._ahead:
             self._begin_sweep(lanes)
@@ -135,7 +149,7 @@ class Claims:
         self._floors.observe(row[11], row[12], row[13], lowest)
         batch = self._read(row, token)
         self._ahead = len(batch) == limit
-        return batch, row[15] or ()
+        return batch, row[15] or (), row[16] or ()
 
     def _begin_sweep(self, lanes: list[Lane]) -> None:
         now = self._clock.monotonic()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from shared.jobs.work import Finish
 from shared.postgres.connect import Connection
@@ -34,11 +35,18 @@ def finish(conn: Connection, epoch: int, finishes: Sequence[Finish]) -> int:
     rest = [f for f in ordered if not f.plain]
     with translated():
         if not rest:
-            return _complete(conn, epoch, plain) if plain else 0
+            return _complete(conn, epoch, plain, alone=True)[0] if plain else 0
         if not plain:
-            return _settle(conn, epoch, rest)
+            return _settle(conn, epoch, rest, alone=True)[0]
         with conn.transaction():
-            return _complete(conn, epoch, plain) + _settle(conn, epoch, rest)
+            completed, keys = _complete(conn, epoch, plain, alone=False)
+            settled, more = _settle(conn, epoch, rest, alone=False)
+            if keys or more:  # once in a transaction, so that nobody waits in a circle
+                conn.execute(statement("completions/unpark"), {"keys": [*keys, *more]})
+            return completed + settled
+
+
+Ended = tuple[int, Sequence[str]]  # how many rows, and the concurrency keys that gave up a place
 
 
 def _within_horizons(conn: Connection, finishes: Sequence[Finish]) -> list[Finish]:
@@ -55,21 +63,22 @@ def _within_horizons(conn: Connection, finishes: Sequence[Finish]) -> list[Finis
     return [judged(finish) for finish in finishes]
 
 
-def _complete(conn: Connection, epoch: int, finishes: Sequence[Finish]) -> int:
-    row = conn.execute(
+def _complete(conn: Connection, epoch: int, finishes: Sequence[Finish], *, alone: bool) -> Ended:
+    row: Any = conn.execute(
         statement("completions/complete"),
         {
             "job_ids": [f.job_id for f in finishes],
             "tokens": [f.token for f in finishes],
             "started": [f.started_at for f in finishes],
             "epoch": epoch,
+            "alone": alone,
         },
     ).fetchone()
-    return int(str(row[0])) if row else 0
+    return int(row[0]), row[1] or ()
 
 
-def _settle(conn: Connection, epoch: int, finishes: Sequence[Finish]) -> int:
-    row = conn.execute(
+def _settle(conn: Connection, epoch: int, finishes: Sequence[Finish], *, alone: bool) -> Ended:
+    row: Any = conn.execute(
         statement("completions/settle"),
         {
             "job_ids": [f.job_id for f in finishes],
@@ -84,6 +93,7 @@ def _settle(conn: Connection, epoch: int, finishes: Sequence[Finish]) -> int:
             "results": [f.result for f in finishes],
             "started": [f.started_at for f in finishes],
             "epoch": epoch,
+            "alone": alone,
         },
     ).fetchone()
-    return int(str(row[0])) if row else 0
+    return int(row[0]), row[1] or ()

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from shared.errors import InvalidArguments
 from shared.jobs.options import EnqueueOpts, Unique, check_options, checked_args
 from shared.jobs.trace import carried
 from shared.jsonvalue import encode_object
@@ -41,11 +40,6 @@ def options(kind: str, opts: EnqueueOpts) -> dict[str, Any]:
         InvalidArguments: an option that cannot be kept.
     """
     check_options(kind, opts)
-    if opts.concurrency_key is not None:
-        raise InvalidArguments(
-            f"concurrency_key: expected none, for jobs in Postgres are not limited by key; "
-            f"got {opts.concurrency_key!r}; leave it out"
-        )
     unique = opts.unique or _NOT_UNIQUE
     is_unique = opts.unique is not None
     return {
@@ -64,6 +58,7 @@ def options(kind: str, opts: EnqueueOpts) -> dict[str, Any]:
         "unique_period": unique.period,
         "unique_states": list(unique.states) if unique.states != _NOT_UNIQUE.states else None,
         "unique_wait": unique.wait,
+        "concurrency_key": opts.concurrency_key,
     }
 
 

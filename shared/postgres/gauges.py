@@ -57,10 +57,11 @@ def areas(known_kinds: Sequence[str]) -> Mapping[str, Callable[[Connection], lis
 def _queues(conn: Connection) -> list[Reading]:
     found = []
     for row in _rows(conn, statement("gauges/queues"), {"cap": CAP}):
-        queue, ready, retry, later, later_retry, parked, running, oldest, longest = row
+        queue, ready, retry, later, later_retry, *more = row
+        parked, parked_retry, running, oldest, longest = more
         found += [
             Reading("jobs", (queue, "pending"), ready + later + parked),
-            Reading("jobs", (queue, "retryable"), retry + later_retry),
+            Reading("jobs", (queue, "retryable"), retry + later_retry + parked_retry),
             Reading("jobs", (queue, "running"), running),
             Reading("queue_ready_jobs", (queue,), ready + retry),
             Reading("queue_oldest_ready_age_seconds", (queue,), max(0.0, oldest or 0.0)),

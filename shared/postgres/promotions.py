@@ -1,5 +1,7 @@
 """ADAPTER: jobs whose time has come move to `ready`; those whose time is over are discarded.
 
+Keys whose moment has come are opened on the way.
+
 A timer of every queue process calls it, so nothing hangs on one of them.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shared.postgres import keys
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
@@ -18,13 +21,16 @@ def promote(conn: Connection, queue: str, limit: int = BATCH) -> tuple[int, floa
     """Promote at most `limit` due jobs of a queue; discard those that have expired.
 
     Returns:
-        (how many were promoted, seconds until the next is due or expires, None when none will).
+        (how many were promoted, seconds until the next is due or expires or a concurrency key
+        opens, None when none will).
     """
     with translated():
         row: Any = conn.execute(
             statement("promotions/promote"), {"queue": queue, "limit": limit}
         ).fetchone()
-    promoted, due, overdue = row
+    promoted, due, overdue, opened = row
+    if opened:
+        keys.open_due(conn)
     if overdue and expire(conn, queue, limit) == limit:
         due = 0.0
     return promoted, due

@@ -65,13 +65,28 @@ def prune_events(conn: Connection, age: float, enough: Callable[[], bool]) -> Pr
 
 
 def prune_records(conn: Connection, age: float, enough: Callable[[], bool]) -> dict[str, int]:
-    """Remove rows of processes, drains and ticks older than `age` seconds; how many, by table."""
+    """Remove rows of processes, drains and ticks older than `age` seconds, and all unused keys.
+
+    Returns:
+        How many, by table.
+    """
     params = {"age": age, "size": BATCH}
     return {
         "processes": _all(conn, statement("retention/prune_processes"), params, enough),
         "drains": _all(conn, statement("retention/prune_drains"), params, enough),
         "ticks": _all(conn, statement("retention/prune_ticks"), params, enough),
+        "keys": _prune_keys(conn, enough),
     }
+
+
+def _prune_keys(conn: Connection, enough: Callable[[], bool]) -> int:
+    rows = 0
+    while not enough():
+        [gone] = _row(conn, statement("retention/prune_keys"), {"size": BATCH})
+        rows += gone
+        if gone < BATCH:
+            break
+    return rows
 
 
 def discard_unknown(

@@ -70,6 +70,11 @@ def rules() -> tuple[Rule, ...]:
             statement("verify/parked_without_key"),
             statement("verify/mend_parked_without_key"),
         ),
+        Rule(
+            "parked_though_free",
+            statement("verify/parked_though_free"),
+            statement("verify/mend_parked_though_free"),
+        ),
         Rule("event_lost", statement("verify/event_lost"), statement("verify/mend_event_lost")),
         Rule("fanout_without_job", statement("verify/fanout_without_job")),
     )

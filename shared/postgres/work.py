@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from shared.errors import DatabaseUnavailable
 from shared.jobs.work import Claim, DeadOwner, Finish, Held
-from shared.postgres import completions, controls, periodic, promotions, rescues
+from shared.postgres import completions, controls, keys, periodic, promotions, rescues
 from shared.postgres.claims import Claims
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
@@ -94,6 +94,10 @@ class PostgresWork:
     def tick(self, kinds: Sequence[str]) -> float | None:
         """Start what is due of these kinds' periodic jobs; seconds until the next tick, or None."""
         return periodic.tick(self._conn, kinds)
+
+    def unpark(self) -> int:
+        """Let jobs go on that wait for a concurrency key in vain: the net; how many."""
+        return keys.sweep(self._conn)
 
     def dead_owners(self) -> list[DeadOwner]:
         """Dead processes that hold jobs, of any queue."""

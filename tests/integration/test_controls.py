@@ -20,7 +20,7 @@ LATER = datetime.now(UTC) + timedelta(hours=1)
 
 
 def park(steps, job):
-    steps.conn.execute("insert into weirkeeper.key (name, max_n) values ('k', 1)")
+    steps.conn.execute("insert into weirkeeper.key (name) values ('k')")
     steps.conn.execute(
         "with gone as (delete from weirkeeper.ready where job_id = %s returning *)"
         " insert into weirkeeper.parked (job_id, key, queue, kind, priority, attempt, run)"

@@ -118,7 +118,7 @@ def test_the_next_expiry_is_told_like_the_next_due_job(conn):
 
 def test_a_parked_job_expires(conn):
     job = add(conn, PAST)
-    conn.execute("insert into weirkeeper.key (name, max_n) values ('k', 1)")
+    conn.execute("insert into weirkeeper.key (name) values ('k')")
     conn.execute(
         "with gone as (delete from weirkeeper.ready returning *)"
         " insert into weirkeeper.parked (job_id, key, queue, kind, priority, attempt, run)"

@@ -212,7 +212,7 @@ def test_an_event_that_an_unfinished_job_names_stays_wherever_the_job_is(conn, p
     event(conn, 300, {"corpus.index": number})
     conn.execute("delete from weirkeeper.ready")
     if place == "parked":
-        conn.execute("insert into weirkeeper.key (name, max_n) values ('k', 1)")
+        conn.execute("insert into weirkeeper.key (name) values ('k')")
     conn.execute(
         {
             "scheduled": "insert into weirkeeper.scheduled"

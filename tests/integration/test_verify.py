@@ -149,7 +149,7 @@ def test_a_job_that_is_in_two_places_stays_in_one(conn, places, stays):
     if "scheduled" in places:
         schedule(conn, number)
     if "parked" in places:
-        conn.execute("insert into weirkeeper.key (name, max_n) values ('k', 1)")
+        conn.execute("insert into weirkeeper.key (name) values ('k')")
         conn.execute(
             "insert into weirkeeper.parked values (%s, 'k', 'index', 'corpus.index', 2, 0, 0)",
             (number,),

@@ -34,7 +34,8 @@ create table weirkeeper.kind (
   timeout_ms integer not null check (timeout_ms > 0),
   awaited boolean not null,
   declared_at timestamptz not null default now(),
-  searchable text[] not null default '{}'
+  searchable text[] not null default '{}',
+  max_per_key integer not null default 1 check (max_per_key >= 1)
 );
 comment on table weirkeeper.kind is
   'Kinds of job with their limits. No events: declarations.';
@@ -126,7 +127,8 @@ create table weirkeeper.job (
   tags text[],
   expires_at timestamptz,
   unique_key bytea,
-  unique_states text[]  -- final states in which it keeps its key; null: completed
+  unique_states text[],  -- final states in which it keeps its key; null: completed
+  concurrency_key text
 );
 comment on table weirkeeper.job is
   'Payload and limits of a job; immutable, pruned. No events: jobs are not events.';
@@ -141,11 +143,15 @@ create table weirkeeper.ready (
   attempt integer not null default 0 check (attempt >= 0),
   run integer not null default 0 check (run >= 0),
   ready_at timestamptz not null default clock_timestamp(),
+  key text,
   primary key (queue, kind, priority, seq),
   unique (job_id)
 );
+create index ready_key on weirkeeper.ready (key) where key is not null;
 comment on table weirkeeper.ready is
   'Jobs that may be claimed, by lanes (queue, kind, priority). No events: a job''s state.';
+comment on column weirkeeper.ready.key is
+  'Concurrency key of which it holds a place already; null before its turn has come.';
 
 create table weirkeeper.scheduled (
   job_id bigint primary key,
@@ -163,9 +169,9 @@ comment on table weirkeeper.scheduled is
 
 create table weirkeeper.key (
   name text primary key check (length(name) between 1 and 200),
-  max_n integer not null check (max_n >= 1),
   open_at timestamptz not null default '-infinity'
 );
+create index key_opens on weirkeeper.key (open_at) where open_at > '-infinity';
 comment on table weirkeeper.key is
   'Concurrency keys and when they open. No events: a limit, not a fact.';
 
@@ -179,7 +185,7 @@ create table weirkeeper.parked (
   run integer not null check (run >= 0),
   parked_at timestamptz not null default clock_timestamp()
 );
-create index parked_oldest on weirkeeper.parked (key, parked_at, job_id);
+create index parked_oldest on weirkeeper.parked (key, job_id);
 comment on table weirkeeper.parked is
   'Jobs that wait for their concurrency key; off the claim path. No events: a job''s state.';
 
@@ -198,6 +204,9 @@ create table weirkeeper.running (
   cancel_requested_at timestamptz,
   progress jsonb
 );
+create index running_key on weirkeeper.running (key) where key is not null;
+comment on column weirkeeper.running.key is
+  'Concurrency key of which it holds a place; null until the claim has been let through.';
 comment on table weirkeeper.running is
   'Jobs that a process holds, with its epoch and the lease token. No events: a job''s state.';
 

@@ -26,6 +26,7 @@ create function weirkeeper.cancel_waiting(ids bigint[]) returns bigint[]
 language plpgsql as $$
 declare
   hit bigint[];
+  freed text[];
 begin
   with line as materialized (
     select w.ctid as row_id from weirkeeper.ready w
@@ -33,21 +34,21 @@ begin
   ), from_line as (
     delete from weirkeeper.ready w
     where w.ctid = any (array(select l.row_id from line l))
-    returning w.job_id, w.attempt, w.run
+    returning w.job_id, w.attempt, w.run, w.key
   ), clock as materialized (
     select s.ctid as row_id from weirkeeper.scheduled s
     where s.job_id = any (ids) order by s.job_id for update skip locked
   ), from_clock as (
     delete from weirkeeper.scheduled s
     where s.ctid = any (array(select c.row_id from clock c))
-    returning s.job_id, s.attempt, s.run
+    returning s.job_id, s.attempt, s.run, null::text
   ), lot as materialized (
     select p.ctid as row_id from weirkeeper.parked p
     where p.job_id = any (ids) order by p.job_id for update skip locked
   ), from_lot as (
     delete from weirkeeper.parked p
     where p.ctid = any (array(select l.row_id from lot l))
-    returning p.job_id, p.attempt, p.run
+    returning p.job_id, p.attempt, p.run, null::text
   ), gone as (
     select * from from_line union all select * from from_clock union all select * from from_lot
   ), logged as (
@@ -56,9 +57,16 @@ begin
            'cancelled by hand while it waited', 'by_hand'
     from gone g
   )
-  select array_agg(g.job_id order by g.job_id) into hit from gone g;
+  select array_agg(g.job_id order by g.job_id), array_agg(g.key) filter (where g.key is not null)
+  into hit, freed from gone g;
   perform weirkeeper.release_unique(hit, 'cancelled');
   perform weirkeeper.tell_final(hit);
+  -- Their places are handed over, not given up: that needs no lock on the keys, which the caller's
+  -- transaction might hold for long.
+  if freed is not null then
+    perform weirkeeper.call_parked(array_agg(f.name), array_agg(f.n))
+    from (select u.name, count(*)::integer as n from unnest(freed) u (name) group by u.name) f;
+  end if;
   return coalesce(hit, '{}');
 end $$;
 comment on function weirkeeper.cancel_waiting is 'Cancels those of these jobs that wait; their ids.';

@@ -76,7 +76,8 @@ create function weirkeeper.enqueue_staged(
   unique_by text[] default null,
   unique_period interval default null,
   unique_states text[] default null,
-  unique_wait boolean default true
+  unique_wait boolean default true,
+  concurrency_key text default null
 ) returns bigint[]
 language plpgsql as $$
 #variable_conflict use_variable
@@ -94,7 +95,8 @@ begin
       'kind: expected a declared kind; got %L; declare it in the application and run weirkeeper migrate',
       kind);
   end if;
-  perform weirkeeper.check_options(priority, run_at, max_attempts, timeout_ms, tags, expires_at);
+  perform weirkeeper.check_options(
+    priority, run_at, max_attempts, timeout_ms, tags, expires_at, concurrency_key);
   ids := weirkeeper.number_staged(kind);
   holders := ids;
   fresh := ids;
@@ -109,12 +111,12 @@ begin
   end if;
   insert into weirkeeper.job
     (id, kind, queue, args, priority, max_attempts, timeout_ms, awaited, owner_id, run_at, trace,
-     tags, expires_at, unique_key, unique_states)
+     tags, expires_at, unique_key, unique_states, concurrency_key)
   overriding system value
   select ids[s.n], declared.name, declared.queue, s.args, coalesce(priority, 2),
          coalesce(max_attempts, declared.max_attempts), coalesce(timeout_ms, declared.timeout_ms),
          coalesce(awaited, declared.awaited), owner_id, run_at, trace, tags, expires_at,
-         s.hash, kept_in
+         s.hash, kept_in, concurrency_key
   from pg_temp.weirkeeper_staging s
   where ids[s.n] = holders[s.n];
   perform weirkeeper.place_jobs(fresh, declared, coalesce(priority, 2), run_at, expires_at);
@@ -140,7 +142,8 @@ create function weirkeeper.enqueue_many(
   unique_by text[] default null,
   unique_period interval default null,
   unique_states text[] default null,
-  unique_wait boolean default true
+  unique_wait boolean default true,
+  concurrency_key text default null
 ) returns bigint[]
 language plpgsql as $$
 begin
@@ -149,7 +152,7 @@ begin
   select t.n, t.value from unnest(enqueue_many.args) with ordinality t (value, n);
   return weirkeeper.enqueue_staged(
     kind, run_at, priority, owner_id, awaited, max_attempts, timeout_ms, trace, tags, expires_at,
-    unique_by_args, unique_by, unique_period, unique_states, unique_wait);
+    unique_by_args, unique_by, unique_period, unique_states, unique_wait, concurrency_key);
 end $$;
 comment on function weirkeeper.enqueue_many is
   'Adds many jobs with the same options, all or none; returns their ids, in order. WK001, WK002, WK004, WK005.';

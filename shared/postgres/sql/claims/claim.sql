@@ -3,7 +3,8 @@
 -- The pick is materialized: as `in (select … limit)` a plan may run it more than once and take more
 -- rows than asked for. Payloads leave as one text, a line a job: the parent never parses a row.
 -- A sweep also tells the lowest row that it can see in each lane, for the floors. A paused lane is
--- skipped; it keeps its place, so that resuming it moves nothing.
+-- skipped; it keeps its place, so that resuming it moves nothing. Jobs with a concurrency key are told
+-- apart, for claims/admit: one whose turn has come brings its place along.
 with lane as materialized (
   select l.kind, l.priority, l.bound, l.n,
          not coalesce((select bool_or(s.what = 'queue' and s.name = %(queue)s)
@@ -28,13 +29,15 @@ with lane as materialized (
 ), taken as (
   delete from weirkeeper.ready w
   where w.ctid = any (array(select p.row_id from picked p))
-  returning w.job_id, w.kind, w.priority, w.seq, w.attempt, w.run + 1 as run, w.ready_at
+  returning w.job_id, w.kind, w.priority, w.seq, w.attempt, w.run + 1 as run, w.ready_at,
+            w.key
 ), held as (
-  insert into weirkeeper.running (job_id, run, attempt, queue, kind, priority, epoch, token)
-  select t.job_id, t.run, t.attempt, %(queue)s, t.kind, t.priority, %(epoch)s, %(token)s
+  insert into weirkeeper.running (job_id, run, attempt, queue, kind, priority, epoch, token, key)
+  select t.job_id, t.run, t.attempt, %(queue)s, t.kind, t.priority, %(epoch)s, %(token)s, t.key
   from taken t
 ), loaded as (
   select t.*, j.max_attempts, j.timeout_ms, j.awaited, j.expires_at <= now() as expired,
+         j.concurrency_key is not null as keyed,
          '{"id":"' || t.job_id || '","run":' || t.run || ',"attempt":' || t.attempt
          || ',"max_attempts":' || j.max_attempts || ',"kind":"' || t.kind
          || '","timeout_ms":' || j.timeout_ms
@@ -68,5 +71,6 @@ select array_agg(l.job_id), array_agg(l.kind), array_agg(l.priority), array_agg(
            order by w.seq limit 1
          ) low on true
        ) end,
-       array_agg(l.job_id) filter (where l.expired)
+       array_agg(l.job_id) filter (where l.expired),
+       array_agg(l.job_id) filter (where l.keyed)
 from loaded l

@@ -7,7 +7,7 @@ with gone as (
     and (select true from weirkeeper.attempt a
          where a.job_id = r.job_id and (a.started_at is not null or a.outcome <> 'rescued')
          limit 1) is null
-  returning r.job_id, r.run, r.attempt, r.epoch, r.claimed_at
+  returning r.job_id, r.run, r.attempt, r.epoch, r.claimed_at, r.key
 ), logged as (
   insert into weirkeeper.attempt
     (job_id, run, attempt, outcome, state, error, cause, epoch, claimed_at)
@@ -15,6 +15,10 @@ with gone as (
          'it was to start before it expired, and did not', 'expired', g.epoch, g.claimed_at
   from gone g
 ), hit as (
-  select coalesce(array_agg(g.job_id), '{}') as ids from gone g
+  select coalesce(array_agg(g.job_id), '{}') as ids,
+         array_agg(g.key) filter (where g.key is not null) as keys
+  from gone g
 )
-select h.ids, weirkeeper.release_unique(h.ids, 'discarded'), weirkeeper.tell_final(h.ids) from hit h
+select h.ids, weirkeeper.release_unique(h.ids, 'discarded'), weirkeeper.tell_final(h.ids),
+       weirkeeper.unpark(h.keys)
+from hit h

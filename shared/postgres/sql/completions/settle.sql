@@ -1,7 +1,8 @@
 -- Finishes everything else: failures, snoozes, discards, results, interruptions. One row of the log
 -- each; then final (delay null), ready at once (0) or scheduled (> 0), in one transaction with the
 -- final notice and the release of uniqueness. A job whose end was asked for meanwhile does not wait
--- again: it is cancelled. Fenced by job, epoch and token. Locks: the rows of running. Index: running_pkey.
+-- again: it is cancelled. Places of concurrency keys as in completions/complete; a job that is ready at
+-- once keeps its own. Fenced by job, epoch and token. Locks: the rows of running. Index: running_pkey.
 with verdict as materialized (
   select v.*
   from unnest(
@@ -14,7 +15,7 @@ with verdict as materialized (
   using verdict v
   where r.job_id = v.job_id and r.epoch = %(epoch)s and r.token = v.token
   returning r.job_id, r.run, r.attempt + v.spent::integer as attempt, r.queue, r.kind, r.priority,
-            r.claimed_at, v.outcome, v.state, v.delay, v.error, v.cause, v.evidence, v.result,
+            r.key, r.claimed_at, v.outcome, v.state, v.delay, v.error, v.cause, v.evidence, v.result,
             v.started_at, r.cancel_requested_at is not null and v.delay is not null as ends
 ), ended as (
   select g.job_id, case when g.ends then 'cancelled' else g.state end as state
@@ -35,14 +36,19 @@ with verdict as materialized (
          g.priority, g.attempt, g.run, case g.outcome when 'snoozed' then 'snooze' else 'retry' end
   from gone g where g.delay > 0 and not g.ends
 ), again as (
-  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run)
-  select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run
+  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, key)
+  select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run, g.key
   from gone g where g.delay <= 0 and not g.ends order by g.job_id
   returning queue
+), freed as (
+  select array_agg(g.key) as keys from gone g
+  where g.key is not null and (g.ends or g.delay is null or g.delay > 0)
 )
 select (select count(*) from gone)::integer,
+       (select f.keys from freed f),
        (select weirkeeper.tell_final(array_agg(e.job_id)) from ended e),
        (select sum(weirkeeper.release_unique(l.ids, l.state))
         from (select array_agg(e.job_id) as ids, e.state from ended e
               where e.state <> 'completed' group by e.state) l),
-       (select count(weirkeeper.wake_queue(a.queue)) from (select distinct queue from again) a)
+       (select count(weirkeeper.wake_queue(a.queue)) from (select distinct queue from again) a),
+       (select weirkeeper.unpark(f.keys) from freed f where %(alone)s and f.keys is not null)

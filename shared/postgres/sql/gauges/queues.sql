@@ -4,7 +4,7 @@
 -- Indexes: queue_pkey, kind_pkey, ready_pkey, scheduled_due.
 select q.name,
        w.pending::float8, w.retryable::float8, s.pending::float8, s.retryable::float8,
-       p.parked::float8, r.running::float8,
+       p.pending::float8, p.retryable::float8, r.running::float8,
        extract(epoch from clock_timestamp() - o.ready_at)::float8,
        extract(epoch from clock_timestamp() - r.since)::float8
 from weirkeeper.queue q
@@ -19,8 +19,9 @@ cross join lateral (
   from (select d.attempt from weirkeeper.scheduled d where d.queue = q.name limit %(cap)s) c
 ) s
 cross join lateral (
-  select count(*) as parked
-  from (select from weirkeeper.parked k where k.queue = q.name limit %(cap)s) c
+  select count(*) filter (where c.attempt = 0) as pending,
+         count(*) filter (where c.attempt > 0) as retryable
+  from (select k.attempt from weirkeeper.parked k where k.queue = q.name limit %(cap)s) c
 ) p
 cross join lateral (
   select count(*) as running, min(coalesce(n.started_at, n.claimed_at)) as since

@@ -1,7 +1,7 @@
 -- Everything that explains where one job is, in one look. Locks nothing. What is counted stops at
 -- %(many)s; jobs ahead are those of lanes with a smaller priority, and those before it in its own.
 -- Indexes: job_pkey, running_pkey, ready_job_id_key, ready_pkey, scheduled_pkey, parked_pkey,
--- attempt_pkey, key_pkey, paused_pkey, process_pkey. `running` and `process` are small.
+-- attempt_pkey, key_pkey, kind_pkey, running_key, ready_key, paused_pkey, process_pkey. `running` and `process` are small.
 select j.kind, j.queue, j.max_attempts, j.expires_at,
        case when r.job_id is not null then 'running'
             when y.job_id is not null then 'ready'
@@ -14,8 +14,10 @@ select j.kind, j.queue, j.max_attempts, j.expires_at,
        live.processes, live.children, busy.n as busy,
        y.ready_at, ahead.n as ahead,
        s.run_at, s.why, s.run_at <= clock_timestamp() as due,
-       p.key, k.max_n, held.n as holders, held.holder,
+       p.key, case when p.job_id is not null then coalesce(d.max_per_key, 1) end as max_n,
+       held.n as holders, held.holder,
        case when k.open_at > clock_timestamp() and isfinite(k.open_at) then k.open_at end as open_at,
+       case when k.open_at = 'infinity' then true end as closed,
        o.slot, o.host, o.pid,
        case when r.job_id is null then null
             when o.epoch is null or o.phase = 'stopped'
@@ -31,6 +33,7 @@ left join weirkeeper.ready y on y.job_id = j.id
 left join weirkeeper.scheduled s on s.job_id = j.id
 left join weirkeeper.parked p on p.job_id = j.id
 left join weirkeeper.key k on k.name = p.key
+left join weirkeeper.kind d on d.name = j.kind
 left join weirkeeper.process o on o.epoch = r.epoch
 left join weirkeeper.paused qp on qp.what = 'queue' and qp.name = j.queue
 left join weirkeeper.paused kp on kp.what = 'kind' and kp.name = j.kind
@@ -62,6 +65,7 @@ left join lateral (
 ) ahead on y.job_id is not null
 left join lateral (
   select count(*)::integer as n, min(b.job_id)::text as holder
-  from weirkeeper.running b where b.key = p.key
+  from (select r.job_id from weirkeeper.running r where r.key = p.key
+        union all select y.job_id from weirkeeper.ready y where y.key = p.key) b
 ) held on p.job_id is not null
 where j.id = %(id)s

@@ -7,4 +7,5 @@ select weirkeeper.enqueue(
   expires_at => %(expires_at)s, unique_by_args => %(unique_by_args)s,
   unique_by => %(unique_by)s::text[],
   unique_period => make_interval(secs => %(unique_period)s::double precision),
-  unique_states => %(unique_states)s::text[], unique_wait => %(unique_wait)s)
+  unique_states => %(unique_states)s::text[], unique_wait => %(unique_wait)s,
+  concurrency_key => %(concurrency_key)s)

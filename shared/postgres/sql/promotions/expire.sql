@@ -24,21 +24,21 @@ with due as materialized (
   order by w.job_id for update skip locked
 ), from_line as (
   delete from weirkeeper.ready w where w.ctid = any (array(select l.row_id from line l))
-  returning w.job_id, w.attempt, w.run
+  returning w.job_id, w.attempt, w.run, w.key
 ), clock as materialized (
   select s.ctid as row_id from weirkeeper.scheduled s
   where s.job_id = any (array(select u.job_id from untried u))
   order by s.job_id for update skip locked
 ), from_clock as (
   delete from weirkeeper.scheduled s where s.ctid = any (array(select c.row_id from clock c))
-  returning s.job_id, s.attempt, s.run
+  returning s.job_id, s.attempt, s.run, null::text
 ), lot as materialized (
   select p.ctid as row_id from weirkeeper.parked p
   where p.job_id = any (array(select u.job_id from untried u))
   order by p.job_id for update skip locked
 ), from_lot as (
   delete from weirkeeper.parked p where p.ctid = any (array(select l.row_id from lot l))
-  returning p.job_id, p.attempt, p.run
+  returning p.job_id, p.attempt, p.run, null::text
 ), gone as materialized (
   select * from from_line union all select * from from_clock union all select * from from_lot
 ), logged as (
@@ -61,5 +61,7 @@ with due as materialized (
   select coalesce(array_agg(g.job_id order by g.job_id), '{}') as ids from gone g
 )
 select cardinality(h.ids), weirkeeper.release_unique(h.ids, 'discarded'),
-       weirkeeper.tell_final(h.ids)
+       weirkeeper.tell_final(h.ids),
+       (select weirkeeper.unpark(array_agg(g.key))
+        from gone g where g.key is not null having count(*) > 0)
 from hit h

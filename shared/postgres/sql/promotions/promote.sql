@@ -1,6 +1,8 @@
 -- Moves scheduled jobs whose time has come to the end of their lanes, with fresh numbers, and tells
--- when the next one is due or expires, and whether some have expired by now. now(), not clock_timestamp(): only a stable moment can use the index.
--- Locks: the rows, SKIP LOCKED: every process of the queue may do it. Indexes: scheduled_due, expiry_pkey.
+-- when the next one is due or expires, or a concurrency key opens, and whether some have expired, and
+-- keys opened, by now. now(), not clock_timestamp(): only a stable moment can use the index.
+-- Locks: the rows, SKIP LOCKED: every process of the queue may do it.
+-- Indexes: scheduled_due, expiry_pkey, key_opens.
 with due as materialized (
   select s.ctid as row_id
   from weirkeeper.scheduled s
@@ -25,6 +27,12 @@ select (select count(*) from gone)::integer,
          (select extract(epoch from e.expires_at - now())::double precision
           from weirkeeper.expiry e
           where e.queue = %(queue)s and e.expires_at > now()
-          order by e.expires_at limit 1)),
+          order by e.expires_at limit 1),
+         (select extract(epoch from k.open_at - now())::double precision
+          from weirkeeper.key k
+          where k.open_at > '-infinity' and k.open_at > now() and k.open_at < 'infinity'
+          order by k.open_at limit 1)),
        (select true from weirkeeper.expiry e
-        where e.queue = %(queue)s and e.expires_at <= now() limit 1)
+        where e.queue = %(queue)s and e.expires_at <= now() limit 1),
+       (select true from weirkeeper.key k
+        where k.open_at > '-infinity' and k.open_at <= now() limit 1)

@@ -1,6 +1,7 @@
 -- Takes the jobs of dead owners back. A job that had started spends an attempt, and is discarded
 -- when that was its last; one that was only claimed spends none, unless it has been claimed more
--- often than it may be tried, which ends loops. One whose end was asked for is cancelled. Locks: the
+-- often than it may be tried, which ends loops. A place of a concurrency key goes with a job that waits
+-- again. One whose end was asked for is cancelled. Locks: the
 -- rows, in order, SKIP LOCKED: a finish that came first wins, and then there is no row.
 -- Index: job_pkey.
 with lost as materialized (
@@ -32,8 +33,8 @@ with lost as materialized (
          'the process that ran it died', 'owner_dead', d.epoch, d.claimed_at, d.started_at
   from judged d
 ), again as (
-  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run)
-  select d.queue, d.kind, d.priority, d.job_id, d.tries, d.run
+  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, key)
+  select d.queue, d.kind, d.priority, d.job_id, d.tries, d.run, d.key
   from judged d where not d.over order by d.job_id
   returning queue
 )
@@ -43,4 +44,6 @@ select (select count(*) from gone)::integer,
         from (select array_agg(d.job_id) as ids,
                      case when d.cancelled then 'cancelled' else 'discarded' end as state
               from judged d where d.over group by 2) l),
-       (select count(weirkeeper.wake_queue(a.queue)) from (select distinct queue from again) a)
+       (select count(weirkeeper.wake_queue(a.queue)) from (select distinct queue from again) a),
+       (select weirkeeper.unpark(array_agg(d.key))
+        from judged d where d.over and d.key is not null having count(*) > 0)

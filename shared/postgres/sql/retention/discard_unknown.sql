@@ -33,7 +33,7 @@ with recursive present as (
 ), gone as (
   delete from weirkeeper.ready w
   where w.ctid = any (array(select o.row_id from old o))
-  returning w.job_id, w.kind, w.attempt, w.run
+  returning w.job_id, w.kind, w.attempt, w.run, w.key
 ), logged as (
   insert into weirkeeper.attempt (job_id, run, attempt, outcome, state, error, cause)
   select g.job_id, g.run + 1, g.attempt, 'discarded', 'discarded',
@@ -43,4 +43,6 @@ with recursive present as (
 )
 select (select count(*) from gone)::integer,
        (select weirkeeper.release_unique(array_agg(g.job_id), 'discarded') from gone g),
-       (select weirkeeper.tell_final(array_agg(g.job_id)) from gone g)
+       (select weirkeeper.tell_final(array_agg(g.job_id)) from gone g),
+       (select weirkeeper.unpark(array_agg(g.key))
+        from gone g where g.key is not null having count(*) > 0)
