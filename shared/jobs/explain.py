@@ -125,8 +125,8 @@ def _parked(facts: Facts) -> Reason:
         return Reason(f"It waits for its concurrency key {key}, closed until {when}.", "key", until)
     held = f"held by job {facts['holder']}" if facts["holder"] else "which nobody holds"
     return Reason(
-        f"It waits for its concurrency key {key}, {held}: {facts['holders']} of at most "
-        f"{facts['max_n']} jobs with that key are on their way.{_but(facts)}",
+        f"It waits for its concurrency key {key}, {held} ({facts['holders']} of at most "
+        f"{facts['max_n']}).{_but(facts)}",
         "key",
     )
 

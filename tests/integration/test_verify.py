@@ -258,7 +258,8 @@ def test_more_violations_than_are_shown_at_once_are_all_mended(conn):
 def test_every_rule_has_been_planted():
     assert {rule.name for rule in rules()} == {
         "row_without_job", "job_twice", "ended_but_waits", "job_nowhere",
-        "running_without_owner", "parked_without_key", "event_lost", "fanout_without_job",
+        "running_without_owner", "parked_without_key", "parked_though_free", "event_lost",
+        "fanout_without_job",
     }  # fmt: skip
 
 

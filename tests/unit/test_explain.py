@@ -13,7 +13,8 @@ ALWAYS = {
 }  # fmt: skip
 READY = {"where": "ready", "ready_at": "T0", "ahead": 0}
 LATER = {"where": "scheduled", "run_at": "T9", "why": "delay", "due": False}
-PARKED = {"where": "parked", "key": "k", "max_n": 1, "holders": 1, "holder": "5", "open_at": None}
+PARKED = {"where": "parked", "key": "k", "max_n": 1, "holders": 1, "holder": "5", "open_at": None,
+          "closed": None}  # fmt: skip
 RUNNING = {
     "where": "running", "state": "running", "slot": "notify", "host": "h", "pid": 7,
     "owner": "alive", "claimed_at": "T1", "started_at": "T2", "deadline": "T8",
@@ -90,8 +91,15 @@ CASES = [
     # parked
     (
         PARKED,
-        "It waits for its concurrency key k: 1 of at most 1 jobs with that key run (job 5).",
-        "key", None,
+        "It waits for its concurrency key k, held by job 5 (1 of at most 1).", "key", None,
+    ),
+    (
+        {**PARKED, "holder": None, "holders": 0},
+        "It waits for its concurrency key k, which nobody holds (0 of at most 1).", "key", None,
+    ),
+    (
+        {**PARKED, "closed": True},
+        "It waits for its concurrency key k, closed until it is enabled.", "key", None,
     ),
     (
         {**PARKED, "open_at": "T7"},
@@ -99,8 +107,7 @@ CASES = [
     ),
     (
         {**PARKED, **NOBODY},
-        ("It waits for its concurrency key k: 1 of at most 1 jobs with that key run (job 5). Even "
-        "then: it waits for a process: none of queue notify that knows kind mail.send is running."),
+        ("It waits for its concurrency key k, held by job 5 (1 of at most 1). Even then: it waits for a process: none of queue notify that knows kind mail.send is running."),
         "key", None,
     ),
     # running

@@ -165,29 +165,3 @@ begin
 end $$;
 comment on function weirkeeper.prune_events is
   'Removes events of one page with their fan-out. more: go on behind (upto_at, upto_id).';
-
--- One batch of concurrency keys that are open, and that no job waits for or holds a place of. Looked
--- at again under the lock. A claim that wants one at this moment makes it anew.
-create function weirkeeper.prune_keys(size integer) returns integer
-language plpgsql
-set enable_seqscan = off as $$
-declare
-  idle text[];
-  pruned integer;
-begin
-  idle := array(
-    select k.name from weirkeeper.key k
-    where k.open_at <= now()
-      and not exists (select from weirkeeper.parked p where p.key = k.name)
-      and not exists (select from weirkeeper.running r where r.key = k.name)
-      and not exists (select from weirkeeper.ready y where y.key = k.name)
-    order by k.name limit size for update skip locked);
-  delete from weirkeeper.key k
-  where k.name = any (idle)
-    and not exists (select from weirkeeper.parked p where p.key = k.name)
-    and not exists (select from weirkeeper.running r where r.key = k.name)
-    and not exists (select from weirkeeper.ready y where y.key = k.name);
-  get diagnostics pruned = row_count;
-  return pruned;
-end $$;
-comment on function weirkeeper.prune_keys is 'Removes concurrency keys that nobody uses; how many.';
