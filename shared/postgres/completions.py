@@ -16,6 +16,8 @@ from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
 
+Ended = tuple[int, Sequence[str]]  # how many rows, and the concurrency keys that gave up a place
+
 
 def finish(conn: Connection, epoch: int, finishes: Sequence[Finish]) -> int:
     """Write a batch in one transaction, ids in order so that batches never deadlock.
@@ -44,9 +46,6 @@ def finish(conn: Connection, epoch: int, finishes: Sequence[Finish]) -> int:
             if keys or more:  # once in a transaction, so that nobody waits in a circle
                 conn.execute(statement("completions/unpark"), {"keys": [*keys, *more]})
             return completed + settled
-
-
-Ended = tuple[int, Sequence[str]]  # how many rows, and the concurrency keys that gave up a place
 
 
 def _within_horizons(conn: Connection, finishes: Sequence[Finish]) -> list[Finish]:

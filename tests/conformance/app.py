@@ -95,6 +95,7 @@ app = App(
         _kind("counted"),
         _kind("never"),
         _kind("paused"),
+        _kind("keyed", f"{HERE}:hold", max_per_key=2),
         _kind("tick"),
         _kind("ordered", queue="one"),
         _kind("stuck", f"{HERE}:hold", queue="blocked"),

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
 
-from shared.errors import InvalidArguments
-from shared.jobs.port import EnqueueOpts
 from shared.jobs.work import Finish
-from shared.postgres import completions, keys
+from shared.postgres import completions
 from shared.postgres.claims import Claims
-from shared.postgres.connect import Use, connect
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.keys import UNTIL_ENABLED, key_open
-from shared.postgres.promotions import expire, promote
+from shared.postgres.promotions import expire
 from shared.postgres.rescues import rescue
-from shared.postgres.retention import discard_unknown, prune_records
-from shared.postgres.verify import repair, violations
+from shared.postgres.retention import discard_unknown
 from tests.support import steps as how
 from tests.support.keyed import KEY, add, ids, let, places, stuck
 from tests.support.steps import EPOCH, KIND, QUEUE, notices_fixture, steps_fixture  # noqa: F401

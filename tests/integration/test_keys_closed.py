@@ -184,6 +184,23 @@ def test_counts_and_lists_show_parked_jobs(steps):
 # ── at once ─────────────────────────────────────────────────────────────────────────────────────
 
 
+def work(url: str, epoch: int) -> None:
+    """A queue process whose jobs end in several ways, until there is nothing more."""
+    with connect(url, f"work {epoch}", Use.HOT) as conn:
+        claims, idle = Claims(conn, QUEUE, epoch), 0
+        while idle < 40:
+            batch = claims.claim([KIND], 3)
+            idle = 0 if batch else idle + 1
+            ends = [
+                Finish(c.job_id, c.token, **(how.SPENT if c.job_id % 7 == 0 else {})) for c in batch
+            ]
+            if batch and batch[0].job_id % 5 == 0 and batch[0].run < 4:
+                claims.give_back(batch[:1])
+                ends = ends[1:]
+            if ends:
+                completions.finish(conn, epoch, ends)
+
+
 def test_whatever_two_processes_do_no_place_is_doubled_or_lost(steps):
     """Claims, ends, cancels and rescues of three sessions; a fourth looks all the while."""
     let(steps, KEY, 2)
@@ -192,22 +209,6 @@ def test_whatever_two_processes_do_no_place_is_doubled_or_lost(steps):
     over: list[object] = []
     errors: list[BaseException] = []
     done = threading.Event()
-
-    def work(epoch: int) -> None:
-        with connect(steps.url, f"work {epoch}", Use.HOT) as conn:
-            claims, idle = Claims(conn, QUEUE, epoch), 0
-            while idle < 40:
-                batch = claims.claim([KIND], 3)
-                idle = 0 if batch else idle + 1
-                ends = [
-                    Finish(c.job_id, c.token, **(how.SPENT if c.job_id % 7 == 0 else {}))
-                    for c in batch
-                ]
-                if batch and batch[0].job_id % 5 == 0 and batch[0].run < 4:
-                    claims.give_back(batch[:1])
-                    ends = ends[1:]
-                if ends:
-                    completions.finish(conn, epoch, ends)
 
     def cancel() -> None:
         with psycopg.connect(steps.url, autocommit=True) as conn:
@@ -233,7 +234,9 @@ def test_whatever_two_processes_do_no_place_is_doubled_or_lost(steps):
 
     looks = threading.Thread(target=guarded, args=(look,))
     looks.start()
-    threads = [threading.Thread(target=guarded, args=(work, epoch)) for epoch in (1, 2, 3)]
+    threads = [
+        threading.Thread(target=guarded, args=(work, steps.url, epoch)) for epoch in (1, 2, 3)
+    ]
     threads.append(threading.Thread(target=guarded, args=(cancel,)))
     for thread in threads:
         thread.start()

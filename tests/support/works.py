@@ -90,6 +90,10 @@ class ScriptedWork:
         self.said.append(f"tick {' '.join(kinds)}")
         return self.next_tick
 
+    def unpark(self) -> int:
+        self.said.append("unpark")
+        return 0
+
     def dead_owners(self) -> list[DeadOwner]:
         return self.dead
 
