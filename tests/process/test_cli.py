@@ -39,6 +39,7 @@ NAMES = [
     "pause",
     "resume",
     "corpus",
+    "webhooks",
     "demo",
 ]
 

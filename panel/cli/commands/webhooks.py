@@ -1,0 +1,21 @@
+"""`weirkeeper webhooks`: judge a URL, check a captured request, receive some."""
+
+from __future__ import annotations
+
+import argparse
+
+from panel.cli.webhooks import check_url, receiver, verify
+
+HELP = "judge a URL, check a captured request, receive some"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments; each action says by `act` what runs it."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for action in (check_url, verify, receiver):
+        action.add_arguments(actions)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run one action; return its exit code."""
+    return int(args.act(args))
