@@ -114,6 +114,11 @@ class Notices:
             self._heard += notice.payload.split(",")
         return sorted(self._heard, key=int)
 
+    def since(self, number: int) -> list[str]:
+        """Ids in the order in which they were told, without so many of the first."""
+        self.heard()
+        return self._heard[number:]
+
     def close(self) -> None:
         self._conn.close()
 
