@@ -64,21 +64,27 @@ def test_two_at_once_in_every_order(world: World, stage: Stage, where: str) -> N
 
 FAULTS = {
     "nobody is told": (
-        "create or replace function weirkeeper.tell_final(ids bigint[]) returns integer"
-        " language sql as 'select 0'",
+        (
+            "create or replace function weirkeeper.tell_final(ids bigint[]) returns integer"
+            " language sql as 'select 0'"
+        ),
         "running",
     ),
     "a key is kept": (
-        "create or replace function weirkeeper.release_unique(ids bigint[], state text default null)"
-        " returns bigint language sql as 'select 0::bigint'",
+        (
+            "create or replace function weirkeeper.release_unique(ids bigint[], state text default null)"
+            " returns bigint language sql as 'select 0::bigint'"
+        ),
         "ready",
     ),
     "a second place": (
-        "create or replace function weirkeeper.cancel_waiting(ids bigint[]) returns bigint[]"
-        " language sql as 'with n as (insert into weirkeeper.attempt (job_id, run, attempt, outcome,"
-        " state) select w.job_id, w.run + 1, w.attempt, ''cancelled'', ''cancelled'' from"
-        " weirkeeper.ready w where w.job_id = any (ids) returning job_id)"
-        " select coalesce(array_agg(job_id), ''{}'') from n'",
+        (
+            "create or replace function weirkeeper.cancel_waiting(ids bigint[]) returns bigint[]"
+            " language sql as 'with n as (insert into weirkeeper.attempt (job_id, run, attempt, outcome,"
+            " state) select w.job_id, w.run + 1, w.attempt, ''cancelled'', ''cancelled'' from"
+            " weirkeeper.ready w where w.job_id = any (ids) returning job_id)"
+            " select coalesce(array_agg(job_id), ''{}'') from n'"
+        ),
         "ready",
     ),
 }
