@@ -8,24 +8,41 @@ Python can refuse is refused here, before a statement could abort the caller's t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, LiteralString, NamedTuple
 
 from shared.jobs.options import EnqueueOpts, Unique, check_options, checked_args
 from shared.jobs.trace import carried
 from shared.jsonvalue import encode_object
 from shared.postgres.statements import statement
 
-ENQUEUE = statement("jobs/enqueue")
-OPEN_STAGING = statement("jobs/open_staging")
-STAGE = statement("jobs/stage")
-ENQUEUE_STAGED = statement("jobs/enqueue_staged")
+
+class Texts(NamedTuple):
+    """The statements that both adapters send."""
+
+    enqueue: LiteralString
+    open_staging: LiteralString
+    stage: LiteralString
+    enqueue_staged: LiteralString
+
+
+@cache
+def texts() -> Texts:
+    """Read at the first use: a schema's name that cannot work is no failed import."""
+    return Texts(
+        enqueue=statement("jobs/enqueue"),
+        open_staging=statement("jobs/open_staging"),
+        stage=statement("jobs/stage"),
+        enqueue_staged=statement("jobs/enqueue_staged"),
+    )
+
 
 CHUNK = 256  # rows handed to the driver at once
 _NOT_UNIQUE = Unique()
 
 
 def one(kind: str, args: Mapping[str, Any], opts: EnqueueOpts) -> dict[str, Any]:
-    """Parameters of ENQUEUE.
+    """Parameters of jobs/enqueue.
 
     Raises:
         InvalidArguments: args or options that cannot be stored.
@@ -34,7 +51,7 @@ def one(kind: str, args: Mapping[str, Any], opts: EnqueueOpts) -> dict[str, Any]
 
 
 def options(kind: str, opts: EnqueueOpts) -> dict[str, Any]:
-    """Parameters of ENQUEUE_STAGED: the kind and what is said of each job.
+    """Parameters of jobs/enqueue_staged: the kind and what is said of each job.
 
     Raises:
         InvalidArguments: an option that cannot be kept.

@@ -32,7 +32,7 @@ class PostgresJobs:
         """Add a job; see shared.jobs.port.Jobs.enqueue."""
         params = enqueueing.one(kind, args, opts)
         with translated(), self._conn.cursor(row_factory=tuple_row) as cursor:
-            row: Any = cursor.execute(enqueueing.ENQUEUE, params).fetchone()
+            row: Any = cursor.execute(enqueueing.texts().enqueue, params).fetchone()
             return str(row[0])
 
     def enqueue_many(
@@ -42,11 +42,13 @@ class PostgresJobs:
         params = enqueueing.options(kind, opts)
         lines = enqueueing.rows(kind, args_list)
         with translated(), self._together(), self._conn.cursor(row_factory=tuple_row) as cursor:
-            cursor.execute(enqueueing.OPEN_STAGING)
-            with cursor.copy(enqueueing.STAGE) as copy:
+            cursor.execute(enqueueing.texts().open_staging)
+            with cursor.copy(enqueueing.texts().stage) as copy:
                 for chunk in enqueueing.chunks(lines):
                     copy.write(chunk)
-            return enqueueing.ids(cursor.execute(enqueueing.ENQUEUE_STAGED, params).fetchone())
+            return enqueueing.ids(
+                cursor.execute(enqueueing.texts().enqueue_staged, params).fetchone()
+            )
 
     def _together(self) -> AbstractContextManager[Any]:
         """One transaction: the caller's, or one of its own where every statement would commit."""

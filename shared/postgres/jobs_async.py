@@ -31,7 +31,7 @@ class PostgresAsyncJobs:
         params = enqueueing.one(kind, args, opts)
         with translated():
             async with self._conn.cursor(row_factory=tuple_row) as cursor:
-                await cursor.execute(enqueueing.ENQUEUE, params)
+                await cursor.execute(enqueueing.texts().enqueue, params)
                 row: Any = await cursor.fetchone()
         return str(row[0])
 
@@ -43,11 +43,11 @@ class PostgresAsyncJobs:
         lines = enqueueing.rows(kind, args_list)
         with translated():
             async with self._together(), self._conn.cursor(row_factory=tuple_row) as cursor:
-                await cursor.execute(enqueueing.OPEN_STAGING)
-                async with cursor.copy(enqueueing.STAGE) as copy:
+                await cursor.execute(enqueueing.texts().open_staging)
+                async with cursor.copy(enqueueing.texts().stage) as copy:
                     for chunk in enqueueing.chunks(lines):
                         await copy.write(chunk)
-                await cursor.execute(enqueueing.ENQUEUE_STAGED, params)
+                await cursor.execute(enqueueing.texts().enqueue_staged, params)
                 return enqueueing.ids(await cursor.fetchone())
 
     def _together(self) -> AbstractAsyncContextManager[Any]:

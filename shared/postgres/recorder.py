@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, LiteralString, Self
 
 import psycopg
 
@@ -12,7 +12,10 @@ from shared.jobs.trace import carried
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
 
-RECORD = statement("events/record")
+
+def record_text() -> LiteralString:
+    """The one statement, of both adapters; read at the first use."""
+    return statement("events/record")
 
 
 class PostgresRecorder:
@@ -37,7 +40,7 @@ class PostgresRecorder:
         """Record an event; see shared.events.port.Recorder.record."""
         params = parameters(event_type, owner_id, subject, data, trace)
         with translated(), self._conn.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
-            row = cursor.execute(RECORD, params).fetchone()
+            row = cursor.execute(record_text(), params).fetchone()
             return str(row[0]) if row else ""
 
 

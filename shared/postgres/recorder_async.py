@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from shared.postgres.failures import translated
-from shared.postgres.recorder import RECORD, parameters
+from shared.postgres.recorder import parameters, record_text
 
 
 class PostgresAsyncRecorder:
@@ -35,6 +35,6 @@ class PostgresAsyncRecorder:
         params = parameters(event_type, owner_id, subject, data, trace)
         with translated():
             async with self._conn.cursor(row_factory=tuple_row) as cursor:
-                await cursor.execute(RECORD, params)
+                await cursor.execute(record_text(), params)
                 row: Any = await cursor.fetchone()
         return str(row[0])

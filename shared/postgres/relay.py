@@ -90,7 +90,9 @@ class PostgresOutbox:
         self._hint = 0
         params = {"after": self._floors.of(_LANE), "size": BATCH}
         with translated():
-            return [int(str(seq)) for (seq,) in self._conn.execute(_PENDING, params)]
+            return [
+                int(str(seq)) for (seq,) in self._conn.execute(statement("relay/pending"), params)
+            ]
 
     def fan_out_row(self, seq: int) -> FannedOut:
         """Fan out one pending event; nothing if another relay was faster."""
@@ -144,14 +146,10 @@ class PostgresOutbox:
     ) -> dict[str, Any]:
         params = {"after": after, "upto": upto, "size": size, "retry": retry, "look": look}
         with translated(), self._conn.cursor(row_factory=dict_row) as cursor:
-            row = cursor.execute(_FAN_OUT, params, prepare=True).fetchone()
+            row = cursor.execute(statement("relay/fan_out"), params, prepare=True).fetchone()
         if row is None:
             raise psycopg.InternalError("a statement of aggregates gave no row")
         return row
-
-
-_FAN_OUT = statement("relay/fan_out")
-_PENDING = statement("relay/pending")
 
 
 def _told(row: dict[str, Any]) -> FannedOut:

@@ -206,3 +206,14 @@ def test_a_word_of_sql_is_refused(sides):
 
 def _number(side: Side) -> int:
     return side.one(f"select no from {side.schema}.queue where name = 't'")
+
+
+@pytest.mark.parametrize("module", ["relay", "workers", "listener", "metrics", "weirkeeper.server"])
+def test_a_name_that_cannot_work_is_one_line(sides, module):
+    first, _ = sides
+    program = first.programs.start(
+        module, *(["t"] if module == "workers" else []), env={"WEIRKEEPER_SCHEMA": "Bad"}
+    )
+    assert program.wait(30) == 78
+    assert program.text().count("\n") == 1
+    assert "WEIRKEEPER_SCHEMA: expected a name" in program.text()

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from shared.config.installation import SETTING, schema_name
+from shared.postgres.enqueueing import texts
 from shared.postgres.statements import statement
 
 SECOND = "second_one"
@@ -29,3 +30,4 @@ def installation(name: str) -> Iterator[None]:
 def _forget() -> None:
     schema_name.cache_clear()
     statement.cache_clear()
+    texts.cache_clear()
