@@ -1,0 +1,274 @@
+"""Every statement on a path that jobs take, on empty, small and large tables, looks rows up.
+
+The plans are made while the tables are empty, as those of a process are that started first; then
+the tables are filled, with the old plans and with such as the server's statistics lead to. None may
+read a large table whole, or hash or merge it, and the pages touched must not grow with the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from shared.app import load_app
+from shared.jobs.port import EnqueueOpts, Unique
+from shared.jobs.work import Claim, Finish
+from shared.postgres import completions, controls, promotions
+from shared.postgres.answers import Answers
+from shared.postgres.catalog import declare
+from shared.postgres.claims import Claims
+from shared.postgres.connect import Connection, Use, connect
+from shared.postgres.jobs import PostgresJobs
+from shared.postgres.recorder import PostgresRecorder
+from shared.postgres.relay import PostgresOutbox
+from shared.postgres.rescues import dead_owners, rescue
+from shared.postgres.retention import prune_events, prune_jobs
+from shared.postgres.statements import statement
+from tests.support.crowd import BIG, OWNER, crowd, keep_statistics
+from tests.support.past import DAY, WEEK
+from tests.support.plans import Plan, Watch
+
+APP, KIND, QUEUE = "tests.support.app:app", "t.ok", "t"
+KINDS = ("t.ok", "t.fail", "t.noop")
+SMALL = 2_000
+PREPARED = 6  # times until the driver prepares a statement, and the server makes its one plan
+EVENT = "0b0e8f6c-2f6e-4a55-9a51-8d7a5f1f9d10"
+
+
+@dataclass
+class Ground:
+    """The database and how many jobs it has: which id stands where is known (tests.support.crowd)."""
+
+    url: str
+    number: int = 0
+
+    def held(self, most: int = 50) -> list[Claim]:
+        return [
+            Claim(i, 1, 0, 3, KIND, 1.0, False, i, 0.0, b"{}")
+            for i in range(self.number + 1, self.number + most + 1)
+        ]
+
+    def ids(self, digit: int, most: int = 20) -> list[int]:
+        """Jobs of one place, far from the beginning."""
+        first = self.number // 2 // 10 * 10 + digit
+        return list(range(first, first + 10 * most, 10))
+
+
+Deed = Callable[[Connection, Ground], Any]
+
+
+def _claim(conn: Connection, _: Ground) -> None:
+    claims = Claims(conn, QUEUE, OWNER + 1)
+    claims.claim(KINDS, 100)
+    claims.claim(KINDS, 100)
+
+
+def _settle(conn: Connection, ground: Ground) -> None:
+    ways: tuple[dict[str, Any], ...] = (
+        {"outcome": "failed", "state": "retryable", "delay": 60.0, "error": "no"},
+        {"outcome": "snoozed", "state": "pending", "delay": 0.0, "spent": False},
+        {"outcome": "discarded", "state": "discarded", "error": "no"},
+    )
+    held = ground.held()
+    ends = [Finish(c.job_id, c.token, **ways[n % 3]) for n, c in enumerate(held)]
+    completions.finish(conn, OWNER, ends)
+
+
+def _complete(conn: Connection, ground: Ground) -> None:
+    completions.finish(conn, OWNER, [Finish(c.job_id, c.token) for c in ground.held()])
+
+
+def _rescue(conn: Connection, _: Ground) -> None:
+    dead_owners(conn, OWNER + 1)
+    rescue(conn, {OWNER: "dead"})
+
+
+def _held(conn: Connection, ground: Ground) -> None:
+    claims = Claims(conn, QUEUE, OWNER)
+    claims.held()
+    claims.mark_started(ground.held())
+    controls.to_cancel(conn, OWNER)
+    claims.give_back(ground.held())
+
+
+def _expired(conn: Connection, ground: Ground) -> None:
+    params = {"job_ids": [c.job_id for c in ground.held()], "epoch": OWNER, "token": 1}
+    conn.execute(statement("claims/discard_expired"), params)
+    conn.execute(statement("queues/oldest"), {"queue": QUEUE, "kinds": list(KINDS)})
+
+
+def _promote(conn: Connection, _: Ground) -> None:
+    promotions.promote(conn, QUEUE)
+    promotions.expire(conn, QUEUE)
+
+
+def _enqueue(conn: Connection, _: Ground) -> None:
+    jobs = PostgresJobs(conn)
+    jobs.enqueue(KIND, {"n": 1}, EnqueueOpts())
+    jobs.enqueue_many(KIND, [{"n": n} for n in range(100)], EnqueueOpts(priority=1))
+    PostgresRecorder(conn).record("t.happened", subject="a")
+
+
+def _unique(conn: Connection, _: Ground) -> None:
+    jobs = PostgresJobs(conn)
+    for opts in (Unique(), Unique(states=("pending", "running", "retryable"))):
+        jobs.enqueue(KIND, {"n": -1}, EnqueueOpts(unique=opts))
+    jobs.enqueue_many(KIND, [{"n": -n} for n in range(50)], EnqueueOpts(unique=Unique()))
+
+
+def _by_hand(conn: Connection, ground: Ground) -> None:
+    controls.cancel(conn, [*ground.ids(0), *ground.ids(4), *ground.ids(7)])
+    controls.retry(conn, [*ground.ids(5), *ground.ids(9), *ground.ids(1)])
+
+
+def _wait(conn: Connection, ground: Ground) -> None:
+    answers = Answers(ground.url, "plans")
+    answers._conn = conn
+    answers.jobs([str(i) for i in (*ground.ids(0), *ground.ids(7), *ground.ids(9))])
+    answers.fanouts([EVENT])
+
+
+def _prune(conn: Connection, _: Ground) -> None:
+    once = iter((False, True))
+    prune_jobs(conn, DAY, WEEK, lambda: next(once))
+
+
+def _prune_events(conn: Connection, _: Ground) -> None:
+    once = iter((False, True))
+    prune_events(conn, WEEK, lambda: next(once))
+
+
+def _relay(conn: Connection, _: Ground) -> None:
+    outbox = PostgresOutbox(conn)
+    outbox.next_pass()
+    outbox.pending()
+    outbox.due(20)
+    outbox.fan_out_again(EVENT)
+    outbox.failed_again(EVENT, 1, "no", 1.0)
+    outbox.set_aside(3, "no", 1.0)
+
+
+# What is done, through which session, and how many pages each row that it handles may cost.
+DEEDS: Mapping[str, tuple[Use, Deed]] = {
+    "claim": (Use.HOT, _claim),
+    "complete": (Use.HOT, _complete),
+    "settle": (Use.HOT, _settle),
+    "rescue": (Use.HOT, _rescue),
+    "held": (Use.HOT, _held),
+    "expired": (Use.HOT, _expired),
+    "promote": (Use.HOT, _promote),
+    "enqueue": (Use.HANDLER, _enqueue),
+    "unique": (Use.HANDLER, _unique),
+    "by hand": (Use.HANDLER, _by_hand),
+    "wait": (Use.READ, _wait),
+    "prune": (Use.HANDLER, _prune),
+    "prune events": (Use.HANDLER, _prune_events),
+    "relay": (Use.DURABLE, _relay),
+}
+# Batches of retention and promotion are as large as the table lets them be, up to a bound.
+BATCHES = ("prune", "prune events", "promote")
+
+
+class Sessions:
+    """A session for each deed, which keeps its plans, and what each did."""
+
+    def __init__(self, url: str) -> None:
+        self.ground = Ground(url)
+        self._watches: dict[str, tuple[Connection, Watch]] = {}
+        for name, (use, _) in DEEDS.items():
+            conn = connect(url, "plans", use)
+            self._watches[name] = conn, Watch(conn)
+
+    def plans(self, name: str, times: int = 1) -> list[Plan]:
+        """Do it, and undo it; what was done to do it."""
+        conn, watch = self._watches[name]
+        for _ in range(times):
+            with watch.plans() as found:
+                DEEDS[name][1](conn, self.ground)
+        return found
+
+    def fresh(self) -> None:
+        """New sessions, with plans of their own."""
+        self.close()
+        number = self.ground.number
+        self.__init__(self.ground.url)  # type: ignore[misc]  # the same thing, anew
+        self.ground.number = number
+
+    def close(self) -> None:
+        for conn, _ in self._watches.values():
+            conn.close()
+
+
+@pytest.fixture
+def sessions(database_url: str) -> Iterator[Sessions]:
+    with connect(database_url, "world") as conn:
+        declare(conn, load_app(APP))
+        keep_statistics(conn)
+    made = Sessions(database_url)
+    yield made
+    made.close()
+
+
+def pages(sessions: Sessions, why: str) -> dict[str, int]:
+    """Every deed looks rows up; how many pages each touched."""
+    found, bad = {}, []
+    for name in DEEDS:
+        plans = sessions.plans(name)
+        assert plans, name
+        found[name] = sum(plan.pages for plan in plans)
+        bad += [f"{name}: {said}: {plan.text}" for plan in plans for said in plan.bad(BIG)]
+    assert not bad, f"{why}: " + "\n".join(dict.fromkeys(bad))
+    return found
+
+
+def fill(sessions: Sessions, number: int, *, analyze: bool) -> None:
+    with connect(sessions.ground.url, "fill", Use.HANDLER) as conn:
+        if number != sessions.ground.number:
+            tables = ", ".join(f"weirkeeper.{table}" for table in (*sorted(BIG), "running"))
+            conn.execute(f"truncate {tables}")
+            conn.execute("alter sequence weirkeeper.event_pending_seq restart")
+            crowd(conn, number)
+        if analyze:
+            conn.execute("analyze")
+    sessions.ground.number = number
+
+
+def learn(sessions: Sessions) -> None:
+    """Have every statement prepared and planned."""
+    for name in DEEDS:
+        sessions.plans(name, PREPARED)
+
+
+def try_sizes(sessions: Sessions, *numbers: int) -> None:
+    learn(sessions)
+    seen = {}
+    for number in numbers:
+        fill(sessions, number, analyze=False)
+        seen[number, "old"] = pages(sessions, f"{number} rows, plans made while there was none")
+        fill(sessions, number, analyze=True)
+        seen[number, "new"] = pages(sessions, f"{number} rows")
+        sessions.fresh()
+        learn(sessions)
+        seen[number, "fresh"] = pages(sessions, f"{number} rows, other sessions")
+    first = numbers[0]
+    for (number, when), found in seen.items():
+        for name in DEEDS.keys() - set(BATCHES):
+            least = min(seen[first, w][name] for w in ("old", "new", "fresh"))
+            # An index is a page or two deeper for each row that is looked up.
+            assert found[name] <= 3 * least + 100, (
+                f"{name}: {least} → {found[name]} ({number}, {when})"
+            )
+
+
+@pytest.mark.timeout(300)
+def test_plans_on_empty_and_small_tables(sessions: Sessions) -> None:
+    try_sizes(sessions, SMALL, 10 * SMALL)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_plans_on_a_million_rows(sessions: Sessions) -> None:
+    try_sizes(sessions, 10 * SMALL, 1_000_000)

@@ -1,0 +1,103 @@
+"""Plans: what a session really did, nested statements of functions included, as auto_explain tells.
+
+Needs a superuser, as whom the tests' own server is used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg.errors import Diagnostic
+
+from shared.postgres.connect import Connection
+
+SETTINGS = {
+    "auto_explain.log_min_duration": "0",
+    "auto_explain.log_nested_statements": "on",
+    "auto_explain.log_analyze": "on",
+    "auto_explain.log_buffers": "on",
+    "auto_explain.log_timing": "off",
+    "auto_explain.log_format": "json",
+    "client_min_messages": "log",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One statement as it was carried out."""
+
+    text: str
+    root: dict[str, Any]
+
+    def nodes(self) -> Iterator[dict[str, Any]]:
+        """Every node of the plan."""
+        todo = [self.root]
+        while todo:
+            node = todo.pop()
+            yield node
+            todo += node.get("Plans", [])
+
+    @property
+    def pages(self) -> int:
+        """Pages of shared memory that it touched, with all that it called."""
+        return self.root["Shared Hit Blocks"] + self.root["Shared Read Blocks"]
+
+    def bad(self, big: frozenset[str]) -> list[str]:
+        """What no plan may do with a big table: read it whole, hash or merge it, walk an index."""
+        return [said for node in self.nodes() if (said := _bad(node, big))]
+
+
+def _bad(node: dict[str, Any], big: frozenset[str]) -> str | None:
+    kind, table = node["Node Type"], node.get("Relation Name")
+    if kind == "Seq Scan" and table in big:
+        return f"reads {table} whole"
+    if kind in ("Hash Join", "Merge Join") and _tables(node) & big:
+        return f"{kind} over {_tables(node)}"
+    return None
+
+
+def _tables(node: dict[str, Any]) -> set[str]:
+    found = {node["Relation Name"]} if "Relation Name" in node else set()
+    for child in node.get("Plans", []):
+        found |= _tables(child)
+    return found
+
+
+class Watch:
+    """Collects the plans of one session.
+
+    Args:
+        conn: of a superuser.
+    """
+
+    def __init__(self, conn: Connection) -> None:
+        self._conn = conn
+        self._said: list[str] = []
+        conn.add_notice_handler(self._hear)
+        conn.execute("load 'auto_explain'")
+
+    def _hear(self, diag: Diagnostic) -> None:
+        self._said.append(diag.message_primary or "")
+
+    @contextmanager
+    def plans(self) -> Iterator[list[Plan]]:
+        """What the session does inside is in the list after the block; nothing of it stays."""
+        found: list[Plan] = []
+        with self._conn.transaction(force_rollback=True):
+            for name, value in SETTINGS.items():
+                self._conn.execute("select set_config(%s, %s, true)", (name, value))
+            self._said.clear()
+            yield found
+            found += [plan for said in self._said if (plan := _read(said))]
+
+
+def _read(said: str) -> Plan | None:
+    start = said.find("{")
+    if "plan:" not in said or start < 0:
+        return None
+    told = json.loads(said[start:])
+    return Plan(told["Query Text"], told["Plan"])
