@@ -430,7 +430,7 @@ function weirkeeper.call_parked(names text[], at_most integer[] DEFAULT NULL::in
   sha256 6d3cc33b70d5cb70c3e51179fee7607e31460aa5ad81a2fe48be6e8d81874ffa  -- Internal: puts the oldest parked jobs of keys in line while there are places; how many.
 
 function weirkeeper.cancel_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean)
-  plpgsql volatile
+  plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
   sha256 2403d754fcb62d33a0ea7e63d7d74688163a4231bcf235a64a93ddcc0a7f9d9c  -- Cancels jobs: waiting ones at once, running ones by asking their owner. Final ones stay.
 
 function weirkeeper.cancel_running(ids bigint[]) returns bigint[]
@@ -547,14 +547,14 @@ function weirkeeper.record_event(type text, owner_id text DEFAULT NULL::text, su
 
 function weirkeeper.release_unique(ids bigint[], state text DEFAULT NULL::text) returns bigint
   sql volatile set enable_seqscan=off
-  sha256 b2968d3700734f9c4bbe762e0d532691b354f4fbdc65ff1e771a1bd96c214b3f  -- Releases the keys of jobs that became discarded or cancelled (unless they keep them), or go (null).
+  sha256 bad5af3708b8a9c0697e47bfc758f79589d2270323f24b0c6f8fa64395ecbd0a  -- Releases the keys of jobs that became discarded or cancelled (unless they keep them), or go (null).
 
 function weirkeeper.resume(queue text DEFAULT NULL::text, kind text DEFAULT NULL::text) returns boolean
   plpgsql volatile
   sha256 0d05a0a6d490ff010770810a85fc28a4fd9d19d5d6e12d181635638d89d8092b  -- Starts jobs of a queue or kind again, at once; true = it was paused. WK004, WK006.
 
 function weirkeeper.retry_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean, held_by bigint)
-  plpgsql volatile
+  plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
   sha256 1886dceee695d1f39cc863b90c34c062e82b93d70553998d97fcc88b1935be4e  -- Runs jobs once more: scheduled, discarded and cancelled ones. Others stay.
 
 function weirkeeper.run_periodic(periodic_name text) returns bigint
@@ -570,12 +570,12 @@ function weirkeeper.stuck_keys() returns SETOF text
   sha256 8a36928aa43293c76c72fb961755ad59bb18f38c9933c09d099d4e8ae197e9e5  -- Internal: keys that are open and have a place and a parked job.
 
 function weirkeeper.take_over(hashes bytea[], ids bigint[]) returns boolean
-  plpgsql volatile
+  plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
   sha256 e03997b2f80adc826685d596aaad30bee18c12d5dc8ab0131cc220c43c105514  -- Gives the keys of completed jobs that do not keep them to new ones; whether there were any.
 
 function weirkeeper.take_unique(hashes bytea[], ids bigint[]) returns bigint[]
   plpgsql volatile set enable_seqscan=off
-  sha256 75d0214b08ca87fd312e33c2313bb6bc73751057cbd15317f9bf05e56a1e02a5  -- Takes the keys of unique jobs; returns who holds each. May wait; 40001, 40P01.
+  sha256 a9c31682d772937657afb50790b963ab1803acf672a2ea433d445726f6edee11  -- Takes the keys of unique jobs; returns who holds each. May wait; 40001, 40P01.
 
 function weirkeeper.take_unique_at_once(hashes bytea[], ids bigint[]) returns bigint[]
   plpgsql volatile set lock_timeout=20ms

@@ -55,15 +55,19 @@ def _bad(node: dict[str, Any], big: frozenset[str]) -> str | None:
     kind, table = node["Node Type"], node.get("Relation Name")
     if kind == "Seq Scan" and table in big:
         return f"reads {table} whole"
-    if kind in ("Hash Join", "Merge Join") and _tables(node) & big:
-        return f"{kind} over {_tables(node)}"
+    if kind in ("Hash Join", "Merge Join") and (sides := _sides(node) & big):
+        return f"{kind} of {', '.join(sides)}"
     return None
 
 
-def _tables(node: dict[str, Any]) -> set[str]:
-    found = {node["Relation Name"]} if "Relation Name" in node else set()
-    for child in node.get("Plans", []):
-        found |= _tables(child)
+def _sides(join: dict[str, Any]) -> set[str]:
+    """Tables that a join reads by itself; those of a look-up for each row are none of them."""
+    found = set()
+    for child in join.get("Plans", []):
+        node = child
+        while node["Node Type"] in ("Hash", "Sort", "Incremental Sort", "Materialize"):
+            [node] = node["Plans"]
+        found.add(node.get("Relation Name", ""))
     return found
 
 

@@ -98,7 +98,8 @@ comment on function weirkeeper.unique_hash is
 -- released in between. Of several jobs with one key the first (the lowest id) takes it. It may wait
 -- for another open transaction that takes the same key. In order of the keys: two callers with many
 -- keys never wait for each other in a circle.
--- No sequential scans: a plan made while the table was small must not read a large one.
+-- No sequential scans, and a look-up for each key (LIMIT): a plan made while the table was small must
+-- not read a large one.
 create function weirkeeper.take_unique(hashes bytea[], ids bigint[]) returns bigint[]
 language plpgsql set enable_seqscan = off as $$
 declare
@@ -120,7 +121,9 @@ begin
       select a.hash, a.n, min(a.id) over (partition by a.hash) as first
       from unnest(hashes, ids) with ordinality a (hash, id, n)
     ) t
-    left join weirkeeper.unique_key u on u.hash = t.hash;
+    left join lateral (
+      select k.job_id from weirkeeper.unique_key k where k.hash = t.hash limit 1
+    ) u on true;
     if missing = 0 and others > 0 and weirkeeper.take_over(hashes, ids) then
       missing := 1;  -- look again
     end if;
@@ -135,9 +138,10 @@ comment on function weirkeeper.take_unique is
   'Takes the keys of unique jobs; returns who holds each. May wait; 40001, 40P01.';
 
 -- A completed job that does not keep its key gives it up here, to the next one that asks: so the
--- finish of a plain success, the hot path, has nothing to release.
+-- finish of a plain success, the hot path, has nothing to release. A plan made while few keys were
+-- kept must not read all of them when there are many.
 create function weirkeeper.take_over(hashes bytea[], ids bigint[]) returns boolean
-language plpgsql as $$
+language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
   with stale as materialized (
     select u.hash, t.id
@@ -171,13 +175,15 @@ end $$;
 comment on function weirkeeper.take_unique_at_once is
   'As take_unique, but raises WK005 where that would wait.';
 
+-- A look-up for each key, not NOT EXISTS: that may be planned as a hash of the whole of `job`.
 create function weirkeeper.release_unique(ids bigint[], state text default null) returns bigint
 language sql set enable_seqscan = off as $$
   with gone as (
     delete from weirkeeper.unique_key u
     where u.job_id = any (ids)
-      and (state is null or not exists (
-        select from weirkeeper.job j where j.id = u.job_id and state = any (j.unique_states)))
+      and (state is null or (
+        select state = any (j.unique_states) from weirkeeper.job j where j.id = u.job_id
+      ) is not true)
     returning 1
   )
   select count(*) from gone

@@ -4,7 +4,8 @@
 -- One function for each transition, callable from any language; the final notice is part of the
 -- transaction that makes a job final. They tell the state that each job then has, and whether they
 -- changed it. Ids that name no job are left out. Whoever locks many rows here does so in the order of
--- the jobs' ids, or skips what is locked, so that nobody ever waits in a circle.
+-- the jobs' ids, or skips what is locked, so that nobody ever waits in a circle. Their callers' plans
+-- may be as old as an empty table: so these functions look rows up, whatever the statistics said.
 
 create table weirkeeper.paused (
   what text not null check (what in ('queue', 'kind')),
@@ -117,7 +118,7 @@ comment on function weirkeeper.ended_state is 'Final state of a job; null = it h
 -- nothing is held; of many, those not got hold of are told with no state, to be cancelled one by one.
 create function weirkeeper.cancel_jobs(ids bigint[])
 returns table (job_id bigint, state text, changed boolean)
-language plpgsql as $$
+language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   sought bigint[];
   hit bigint[];
@@ -162,7 +163,7 @@ comment on function weirkeeper.cancel_jobs is
 -- by now, it stays as it is and that one is named.
 create function weirkeeper.retry_jobs(ids bigint[])
 returns table (job_id bigint, state text, changed boolean, held_by bigint)
-language plpgsql as $$
+language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   known bigint[];
   ended bigint[];
