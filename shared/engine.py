@@ -1,4 +1,4 @@
-"""What the engine itself runs, declared like any application's: retention, and a look at itself.
+"""What the engine itself runs, declared like any application's: retention, verify, replays.
 
 Read by `shared.app.load_app`, which merges it into every application. All of it runs on the
 maintenance queue; handlers are named, not imported: they live in workers.handlers.maintenance.
@@ -30,6 +30,7 @@ app = App(
         _kind("prune_records"),
         _kind("discard_unknown"),
         _kind("verify"),
+        _kind("replay"),
     ),
     periodics=(
         _hourly("prune_jobs"),

@@ -14,8 +14,10 @@ from shared.config.settings import Settings
 from shared.jobs.port import untold
 from shared.ops.desk import Desk
 from shared.postgres.connect import Connection, Use, connect
+from shared.postgres.event_log import PostgresEventLog
 from shared.postgres.inspector import PostgresInspector
 from shared.postgres.notes import PostgresNotes
+from shared.postgres.recorder import PostgresRecorder
 from shared.postgres.schema import check_schema
 from shared.postgres.search import PostgresSearch
 from shared.postgres.waits import PostgresWaits
@@ -50,6 +52,8 @@ def open_desk(owner_id: str = OWNER, told: Callable[[int], None] = untold) -> It
             search=PostgresSearch(conn),
             inspector=PostgresInspector(conn),
             waits=waits,
+            recorder=PostgresRecorder(conn),
+            events=PostgresEventLog(conn),
             told=told,
         )
 

@@ -80,8 +80,8 @@ def periodics(found: Sequence[PeriodicStatus]) -> str:
             one.name,
             one.kind,
             one.schedule,
-            None if one.next_at is None else _until(one.next_at),
-            None if one.last_started_at is None else _since(one.last_started_at),
+            None if one.next_at is None else until(one.next_at),
+            None if one.last_started_at is None else since(one.last_started_at),
             one.last_result,
             one.last_error,
         )
@@ -93,7 +93,7 @@ def periodics(found: Sequence[PeriodicStatus]) -> str:
 def explained(found: Explanation) -> str:
     """The sentence, then the facts."""
     shown = {k: v for k, v in found.facts.items() if k not in ("where", "state")}
-    lines = [clean(found.sentence), "", *_facts([("state", found.state), *shown.items()])]
+    lines = [clean(found.sentence), "", *facts_told([("state", found.state), *shown.items()])]
     return "\n".join(lines)
 
 
@@ -104,7 +104,7 @@ def told(job: Job) -> str:
         ("kind", f"{job.kind} on queue {job.queue}, priority {job.priority}"),
         ("state", job.state),
         ("attempts", f"{job.attempt} of {job.max_attempts}"),
-        ("created", f"{job.created_at} ({_since(job.created_at)} ago)"),
+        ("created", f"{job.created_at} ({since(job.created_at)} ago)"),
         ("args", json.dumps(job.args, ensure_ascii=False)),
     ]
     if job.owner_id is not None:
@@ -112,10 +112,10 @@ def told(job: Job) -> str:
     if job.tags:
         facts.append(("tags", ", ".join(job.tags)))
     if job.scheduled_at:
-        facts.append(("next try", f"{job.scheduled_at} (in {_until(job.scheduled_at)})"))
+        facts.append(("next try", f"{job.scheduled_at} (in {until(job.scheduled_at)})"))
     if job.result is not None:
         facts.append(("result", json.dumps(job.result, ensure_ascii=False)))
-    lines = _facts(facts)
+    lines = facts_told(facts)
     if job.attempts:
         rows = [
             (
@@ -156,7 +156,7 @@ def unread(jobs: Iterable[Job]) -> list[dict[str, Any]]:
     return [{k: v for k, v in msgspec.to_builtins(j).items() if k not in skipped} for j in jobs]
 
 
-def _facts(facts: Iterable[tuple[str, object]]) -> list[str]:
+def facts_told(facts: Iterable[tuple[str, object]]) -> list[str]:
     """One fact a line; the state in its colour."""
     terminal = here()
     pairs = [(name.replace("_", " "), clean(value)) for name, value in facts]
@@ -175,16 +175,18 @@ def _row(job: Job) -> tuple[object, ...]:
         job.queue,
         job.state,
         f"{job.attempt}/{job.max_attempts}",
-        _since(job.created_at),
-        _until(job.scheduled_at),
+        since(job.created_at),
+        until(job.scheduled_at),
     )
 
 
-def _since(moment: str) -> str:
+def since(moment: str) -> str:
+    """How long ago a moment was."""
     return span((SYSTEM.wall() - datetime.fromisoformat(moment)).total_seconds())
 
 
-def _until(moment: str | None) -> str:
+def until(moment: str | None) -> str:
+    """How long it is until a moment."""
     if moment is None:
         return "-"
     return span((datetime.fromisoformat(moment) - SYSTEM.wall()).total_seconds())

@@ -36,6 +36,7 @@ TABLE: dict[str, tuple[Command, ...]] = {
     ),
     "Look and work": (
         Command("jobs", "list, show, explain, retry and cancel jobs; how each kind stands"),
+        Command("events", "list, show, requeue and replay events; try a subscriber's globs"),
         Command("pause", "start no more jobs of a queue or kind"),
         Command("resume", "start jobs of a queue or kind again"),
         Command("corpus", "create, import and search notes"),

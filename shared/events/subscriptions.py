@@ -17,6 +17,11 @@ from shared.jobs.outages import Outage
 _GLOB = re.compile(r"(\*|[a-z][a-z0-9_]*)(\.(\*|[a-z][a-z0-9_]*))*")
 
 
+def is_glob(text: object) -> bool:
+    """Whether a value is a glob over event types: dotted segments, each a word or `*`."""
+    return isinstance(text, str) and bool(_GLOB.fullmatch(text))
+
+
 @dataclass(frozen=True, slots=True)
 class Subscription:
     """One subscriber.
@@ -50,7 +55,7 @@ class Subscription:
                 "name the event types that it wants",
             )
         for glob in self.types:
-            if not _GLOB.fullmatch(glob):
+            if not is_glob(glob):
                 raise ConfigurationError.of(
                     f"subscription {self.name}: types",
                     "dotted words or *",

@@ -32,13 +32,20 @@ class EventType:
 
     def __post_init__(self) -> None:
         """Refuse a declaration that cannot work."""
-        if len(self.name) > MAX_NAME or not NAME.fullmatch(self.name):
+        name = self.name
+        if not isinstance(name, str) or len(name) > MAX_NAME or not NAME.fullmatch(name):
             raise ConfigurationError.of(
                 "event type",
                 "dotted lower-case words of at most 63 characters",
                 self.name,
                 "rename the event type",
             )
+        for field in ("description", "subject"):
+            given = getattr(self, field)
+            if not isinstance(given, str) or not given.strip():
+                raise ConfigurationError.of(
+                    f"event type {self.name}: {field}", "a few words", given, "say what it means"
+                )
         if self.exposure not in EXPOSURES:
             raise ConfigurationError.of(
                 f"event type {self.name}: exposure",

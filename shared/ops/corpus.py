@@ -10,7 +10,7 @@ from shared.errors import InvalidArguments
 from shared.ops.desk import Desk
 from shared.ops.operation import Operation
 from shared.site.folder import read_folder
-from shared.site.imports import import_items, under
+from shared.site.imports import import_items, tell_imported, under
 from shared.site.limits import check_owner
 from shared.site.note import FIELDS, Written
 from shared.site.receipts import receipt
@@ -130,6 +130,7 @@ def import_folder(desk: Desk, arguments: Import) -> Imported:
     skipped: list[str] = []
     items = under(arguments.under, read_folder(Path(arguments.folder), skipped.append))
     arrived = import_items(items, desk.notes, desk.owner_id, arguments.genre, skipped.append)
+    tell_imported(desk.recorder, desk.owner_id, arrived)
     how = [note.how for note in arrived]
     return Imported(
         created=how.count("created"),

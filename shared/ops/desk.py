@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from shared.events.endpoints import NO_ENDPOINTS, Endpoints
+from shared.events.log import EventLog
+from shared.events.port import Recorder
 from shared.jobs.port import Inspector, Waits, untold
 from shared.site.notes import Notes
 from shared.site.search import Search
@@ -24,4 +27,7 @@ class Desk:
     search: Search
     inspector: Inspector
     waits: Waits
+    recorder: Recorder
+    events: EventLog
+    endpoints: Endpoints = NO_ENDPOINTS
     told: Callable[[int], None] = untold

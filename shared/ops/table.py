@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.errors import InvalidArguments
-from shared.ops import corpus, tasks
+from shared.ops import corpus, events, tasks
 from shared.ops.desk import Desk
 from shared.ops.operation import Operation
 
 OPERATIONS: Mapping[str, Operation] = {
-    operation.name: operation for operation in (*corpus.OPERATIONS, *tasks.OPERATIONS)
+    operation.name: operation
+    for operation in (*corpus.OPERATIONS, *tasks.OPERATIONS, *events.OPERATIONS)
 }
 
 

@@ -32,6 +32,7 @@ _OURS: dict[str, type[WeirkeeperError]] = {
     "WK004": InvalidArguments,
     "WK005": Conflict,
     "WK006": NotFound,
+    "WK007": Conflict,
 }
 # Classes that pass: connection, transaction rollback, resources, operator intervention; and
 # lock_not_available, read_only_sql_transaction (a standby after failover).

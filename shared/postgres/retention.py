@@ -65,7 +65,12 @@ def prune_events(conn: Connection, age: float, enough: Callable[[], bool]) -> Pr
 
 
 def prune_records(conn: Connection, age: float, enough: Callable[[], bool]) -> dict[str, int]:
-    """Remove rows of processes, drains and ticks older than `age` seconds, and all unused keys.
+    """Remove rows of processes, drains, ticks and replays of long ago, and all unused keys.
+
+    Args:
+        conn: in autocommit mode.
+        age: seconds.
+        enough: asked between batches: stop here.
 
     Returns:
         How many, by table.
@@ -76,6 +81,7 @@ def prune_records(conn: Connection, age: float, enough: Callable[[], bool]) -> d
         "drains": _all(conn, statement("retention/prune_drains"), params, enough),
         "ticks": _all(conn, statement("retention/prune_ticks"), params, enough),
         "keys": _prune_keys(conn, enough),
+        "replays": _all(conn, statement("retention/prune_replays"), params, enough),
     }
 
 

@@ -8,20 +8,13 @@ from __future__ import annotations
 from shared.app import App
 from shared.errors import DatabaseUnavailable
 from shared.events.subscriptions import Subscription
-from shared.events.type import EventType
 from shared.jobs.kinds import Kind
 from shared.jobs.outages import Outage
+from shared.site.event_types import EVENT_TYPES
 
 app = App(
     include_site=False,
-    event_types=(
-        EventType(
-            "corpus.note.changed",
-            "A note was added, removed, or changed in a column that readers see.",
-            "<genre>://<path> of the note",
-            exposure="webhook",
-        ),
-    ),
+    event_types=EVENT_TYPES,
     kinds=(
         Kind(
             "corpus.reindex",

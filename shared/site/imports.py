@@ -3,16 +3,19 @@
 A file is the note of its name under the note of its folder, so an import of the same folder
 updates. Folders come first, level by level, since a note names its parent. A batch is one
 transaction of at most 200 notes, so 2,000 notes never become one huge one; a batch that the
-database refuses is done one by one, so that a bad note is reported alone.
+database refuses is done one by one, so that a bad note is reported alone. What changed something is
+told once, at its end (vault.imported); each note's own change was told in its batch.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from shared.errors import DatabaseRefused, InvalidArguments
+from shared.events.port import Recorder
 from shared.site.drafts import Arrived, Draft, Item
 from shared.site.limits import check_fields, check_owner
 from shared.site.notes import Notes
@@ -48,6 +51,25 @@ def import_items(
             ids.update(_by_place(drafts, written))
             arrived += written
     return arrived
+
+
+def tell_imported(recorder: Recorder, owner_id: str, arrived: Sequence[Arrived]) -> str | None:
+    """Record vault.imported for an import that changed something; return the event's id.
+
+    Args:
+        recorder: of a connection in autocommit mode: the notes are committed already.
+        owner_id: whose they are.
+        arrived: what `import_items` returned.
+    """
+    counts = Counter(note.how for note in arrived)
+    if not counts["created"] and not counts["updated"]:
+        return None
+    return recorder.record(
+        "vault.imported",
+        owner_id=owner_id,
+        subject=f"vault/{owner_id}",
+        data={how: counts[how] for how in ("created", "updated", "unchanged")},
+    )
 
 
 def under(place: str, items: Sequence[Item]) -> list[Item]:

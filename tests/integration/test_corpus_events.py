@@ -6,6 +6,8 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from shared.site.note import FIELDS
+
 WATCHED = [
     ("genre", "wiki"),
     ("title", "Other"),
@@ -36,8 +38,15 @@ def add(conn, title="A note", genre="writing", parent=None, slug=""):
     ).fetchone()
 
 
-def events(conn):
-    return conn.execute("select * from weirkeeper.event order by seq").fetchall()
+def events(conn, kind="corpus.note.changed"):
+    return conn.execute(
+        "select * from weirkeeper.event where type = %s order by seq", [kind]
+    ).fetchall()
+
+
+def test_the_watched_columns_are_the_thirteen_that_readers_see():
+    assert {column for column, _ in WATCHED} | {"parent_id"} == set(FIELDS)
+    assert len(FIELDS) == 13
 
 
 def subject(conn):
@@ -213,3 +222,51 @@ def test_what_the_trigger_keeps_cannot_be_forged(conn):
     assert now == {k: note[k] for k in ("path", "version", "event_id")}
     with pytest.raises(psycopg.errors.CheckViolation, match="expected its owner to stay"):
         conn.execute("update site.note set owner_id = 'you'")
+
+
+PUBLIC = ("writing.published", "writing.unpublished")
+
+
+def told(conn):
+    """(type, subject) of what was told about public writings."""
+    rows = conn.execute("select * from weirkeeper.event where type = any (%s) order by seq",
+                        [list(PUBLIC)])  # fmt: skip
+    return [(row["type"].removeprefix("writing."), row["subject"]) for row in rows]
+
+
+def test_a_writing_that_goes_public_or_ceases_to_be_is_told_once(conn):
+    note = add(conn, "My Essay", "writing")
+    assert told(conn) == []
+
+    def change(**fields):
+        for column, value in fields.items():
+            conn.execute(
+                psycopg.sql.SQL("update site.note set {} = %s where id = %s").format(
+                    psycopg.sql.Identifier(column)
+                ),
+                (value, note["id"]),
+            )
+
+    change(published=True)
+    assert told(conn) == [("published", "writing://my-essay")]
+    change(published=True, body="more", title="Other Essay")
+    assert len(told(conn)) == 1
+    change(genre="wiki")
+    assert told(conn)[1:] == [("unpublished", "writing://other-essay")]
+    change(published=False, genre="writing", body="still private")
+    assert len(told(conn)) == 2
+    change(published=True, title="随笔")
+    assert told(conn)[2:] == [("published", "writing://other-essay")]
+    conn.execute("delete from site.note")
+    assert told(conn)[3:] == [("unpublished", "writing://随笔")]
+
+
+def test_other_notes_say_nothing_of_writings(conn):
+    conn.execute(
+        "insert into site.note (owner_id, genre, title, published)"
+        " values ('me', 'wiki', 'a', true), ('me', 'writing', 'b', true), ('me', 'raw', 'c', true)"
+    )
+    assert told(conn) == [("published", "writing://b")]
+    conn.execute("update site.note set published = false")
+    conn.execute("delete from site.note")
+    assert told(conn) == [("published", "writing://b"), ("unpublished", "writing://b")]

@@ -11,6 +11,7 @@ from psycopg.rows import dict_row
 from shared.errors import NotFound
 from shared.postgres.connect import connect
 from shared.postgres.notes import PostgresNotes
+from shared.postgres.recorder import PostgresRecorder
 from shared.site import imports
 from shared.site.folder import read_folder
 
@@ -29,6 +30,7 @@ def load(database_url, tmp_path):
             said = []
             items = read_folder(folder, said.append)
             arrived = imports.import_items(items, PostgresNotes(conn), "me", "wiki", said.append)
+            imports.tell_imported(PostgresRecorder(conn), "me", arrived)
             return [note.how for note in arrived], said
 
         yield run
@@ -89,8 +91,12 @@ def test_a_second_import_changes_only_what_changed(load, sql, tmp_path):
     how, _ = load()
     assert sorted(how) == ["unchanged", "unchanged", "updated"]
     assert paths(sql) == before
-    count = sql.execute("select count(*) from weirkeeper.event").fetchone()["count"]
-    assert count == 3 + 1
+    told = sql.execute("select type, subject, data from weirkeeper.event order by seq").fetchall()
+    assert [t["type"] for t in told].count("corpus.note.changed") == 3 + 1
+    assert [(t["subject"], t["data"]) for t in told if t["type"] == "vault.imported"] == [
+        ("vault/me", {"created": 3, "updated": 0, "unchanged": 0}),
+        ("vault/me", {"created": 0, "updated": 1, "unchanged": 2}),
+    ], "an import that changed nothing tells nothing"
 
 
 def test_a_folder_s_note_keeps_what_people_wrote(load, sql, tmp_path):

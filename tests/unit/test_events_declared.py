@@ -7,6 +7,7 @@ import pytest
 from shared.app import load_app
 from shared.events.globs import matches
 from shared.events.type import EventType
+from shared.site.app import app as site
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,51 @@ def test_globs(glob, name, expected):
 
 def test_nothing_leaves_the_application_unless_it_says_so():
     assert EventType("order.paid", "An order was paid.", "order/<id>").exposure == "internal"
+
+
+SITE = {
+    "corpus.note": ("changed",),
+    "webhook": ("test",),
+    "access_request": ("created", "approved", "status_changed"),
+    "code": ("issued", "revoked", "redeemed"),
+    "conversation": ("started", "message", "pruned"),
+    "ghost": ("accepted",),
+    "writing": ("published", "unpublished"),
+    "vault": ("imported",),
+    "api_key": ("issued", "revoked"),
+    "supplier": ("connected", "disconnected", "activated"),
+    "block": ("installed", "failed"),
+    "gas": ("exhausted", "refilled"),
+    "instance": ("upgrade_requested",),
+    "owner": ("login", "email_changed", "recovery_requested"),
+    "ip_ban": ("added",),
+    "booking": ("created", "cancelled", "rescheduled"),
+    "application": ("committed",),
+    "jobs": ("fetched",),
+    "microsite.build": ("settled",),
+    "page": ("promoted_live", "rolled_back", "unpublished"),
+    "microsite.store": ("doc_inserted",),
+}
+SUBJECTS = {
+    "corpus.note.changed": "<genre>://<path> of the note",
+    "webhook.test": "webhook://<endpoint id>",
+    "writing.published": "writing://<slug>",
+    "jobs.fetched": "jobs/<owner id>",
+    "application.committed": "application/<id>",
+    "access_request.approved": "access_request/<id>",
+    "booking.created": "booking/<id>",
+    "microsite.build.settled": "microsite/<page id>",
+    "page.rolled_back": "microsite/<page id>",
+}
+
+
+def test_the_site_declares_its_39_types_and_webhooks_may_carry_them_all():
+    expected = {f"{area}.{verb}" for area, verbs in SITE.items() for verb in verbs}
+    assert len(expected) == 39
+    declared = {t.name: t for t in site.event_types}
+    assert set(declared) == expected
+    assert {t.exposure for t in site.event_types} == {"webhook"}
+    assert {name: declared[name].subject for name in SUBJECTS} == SUBJECTS
 
 
 def test_every_type_of_the_site_tells_what_it_means():

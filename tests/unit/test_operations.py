@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from panel.cli.commands import corpus, jobs
+from panel.cli.commands import corpus, events, jobs
 from panel.cli.main import COMMANDS
 from shared.errors import InvalidArguments
 from shared.ops.operation import CALLERS
@@ -35,8 +35,9 @@ def actions(module) -> set[str]:
 
 
 def test_the_command_line_has_every_operation():
-    ours = {f"corpus.{name}" for name in actions(corpus)} | {
-        f"tasks.{name.replace('-', '_')}" for name in actions(jobs)
+    areas = (("corpus", corpus), ("tasks", jobs), ("events", events))
+    ours = {
+        f"{area}.{name.replace('-', '_')}" for area, module in areas for name in actions(module)
     }
     commands = {f"tasks.{name}" for name in ("pause", "resume")}
     assert commands <= {f"tasks.{name}" for name in COMMANDS}
@@ -62,6 +63,9 @@ def test_the_command_line_has_every_operation():
         ("tasks.list", {"limit": 0}, "limit: expected 1 to 500; got 0"),
         ("tasks.cancel_all", {}, "expected something that the jobs have in common"),
         ("tasks.retry_all", {"all": False}, "expected something that the jobs have in common"),
+        ("events.list", {"limit": 501}, "limit: expected 1 to 500; got 501"),
+        ("events.requeue", {}, "name exactly one"),
+        ("events.replay", {"subscriber": "x", "since": "y"}, "missing required field `until`"),
         ("tasks.pause", {"name": "x"}, "unknown field `name`"),
     ],
 )

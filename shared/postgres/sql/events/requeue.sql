@@ -1,0 +1,2 @@
+-- Has the relay try events again; see the function (0008). Index: event_failure_pkey.
+select q.id::text from weirkeeper.requeue_events(%(ids)s::uuid[]) q (id)
