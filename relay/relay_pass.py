@@ -22,6 +22,7 @@ from shared.errors import (
     WeirkeeperError,
 )
 from shared.events.outbox import BATCH, NOTHING, FannedOut, Outbox
+from shared.failpoints import fp
 
 RETRIES = 20  # events set aside that one turn tries, so that they never hold up the healthy ones
 
@@ -64,7 +65,9 @@ class RelayPass:
 
     def _turn(self) -> FannedOut:
         done = self._pass()
+        fp("relay_passed")
         self._outbox.announce(done.announcements)
+        fp("relay_announced")
         if done.retries_due and not done.full:
             done += self._try_again()
         return done

@@ -213,6 +213,11 @@ def _known(name: str) -> bool:
     return name in _BY_NAME or name in INTERNAL
 
 
+def failpoints() -> str:
+    """What a test wants to happen where (shared.failpoints); "" = nothing, as for everybody."""
+    return os.environ.get("TEST_FAILPOINTS", "")
+
+
 def plain_output() -> bool:
     """Whether who reads our output asked for no colours (no-color.org), or could not show them."""
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "") in ("", "dumb")

@@ -16,10 +16,15 @@ STATES = (PENDING, FAILING, POISONED, FANNED_OUT)
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What one subscriber got: its newest job for the event. `state` gone: the job was pruned."""
+    """What one subscriber got: its newest job for the event.
+
+    Attributes:
+        job_id: None: left out on purpose (`state` skipped).
+        state: of the job; gone: it was pruned.
+    """
 
     subscription: str
-    job_id: str
+    job_id: str | None
     state: str
 
 
@@ -144,6 +149,15 @@ class EventLog(Protocol):
 
     def requeue_poisoned(self) -> int:
         """Requeue every poisoned event; how many."""
+        ...
+
+    def skip(self, event_id: str) -> None:
+        """Give up an event whose fan-out failed: its subscribers are left out on purpose.
+
+        Raises:
+            NotFound: no such event.
+            Conflict: its fan-out has not failed.
+        """
         ...
 
     def types(self) -> Sequence[Type]:

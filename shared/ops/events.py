@@ -42,6 +42,12 @@ class Requeue(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     all: bool = False
 
 
+class Skipped(msgspec.Struct):
+    """The event that was given up."""
+
+    id: str
+
+
 class Replaying(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Arguments of events.replay. `type`: a glob. `confirm`: the number of events of the plan."""
 
@@ -134,6 +140,12 @@ def requeue(desk: Desk, arguments: Requeue) -> Requeued:
         return Requeued(desk.events.requeue_poisoned())
     desk.events.requeue(arguments.id)
     return Requeued(1)
+
+
+def skip(desk: Desk, arguments: One) -> Skipped:
+    """Give up an event that the relay could not fan out."""
+    desk.events.skip(arguments.id)
+    return Skipped(arguments.id)
 
 
 def replay(desk: Desk, arguments: Replaying) -> Plan:
@@ -230,6 +242,14 @@ OPERATIONS = (
         Requeue,
         Requeued,
         requeue,
+        writes=True,
+    ),
+    Operation(
+        "events.skip",
+        "Give up an event that the relay could not fan out: no subscriber gets it.",
+        One,
+        Skipped,
+        skip,
         writes=True,
     ),
     Operation(

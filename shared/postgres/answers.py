@@ -87,5 +87,7 @@ def _fanouts(conn: Connection, ids: Sequence[str]) -> dict[str, Fanout]:
     return {event_id: _by_subscription(jobs) for event_id, jobs in rows}
 
 
-def _by_subscription(jobs: Mapping[str, int] | None) -> Fanout:
-    return None if jobs is None else {name: str(job_id) for name, job_id in jobs.items()}
+def _by_subscription(jobs: Mapping[str, int | None] | None) -> Fanout:
+    if jobs is None:
+        return None
+    return {name: str(job_id) for name, job_id in jobs.items() if job_id is not None}

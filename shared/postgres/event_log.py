@@ -60,6 +60,17 @@ class PostgresEventLog:
         """Requeue every poisoned event; how many."""
         return self._requeue(None)
 
+    def skip(self, event_id: str) -> None:
+        """Give up an event; see shared.events.log.EventLog.skip."""
+        state = self.get(event_id).state
+        with translated():
+            row: Any = self._conn.execute(statement("events/skip"), {"id": event_id}).fetchone()
+        if not row[0]:
+            raise Conflict(
+                f"skip of event {event_id}: expected one whose fan-out failed; got one that is "
+                f"{state.replace('_', ' ')}; nothing to give up"
+            )
+
     def types(self) -> Sequence[Type]:
         """Every declared type, by name."""
         with bounded(self._conn):

@@ -77,6 +77,12 @@ def rules() -> tuple[Rule, ...]:
         ),
         Rule("event_lost", statement("verify/event_lost"), statement("verify/mend_event_lost")),
         Rule("fanout_without_job", statement("verify/fanout_without_job")),
+        Rule(
+            "event_unheard",
+            statement("verify/event_unheard"),
+            statement("verify/mend_event_unheard"),
+        ),
+        Rule("event_twice", statement("verify/event_twice")),
     )
 
 

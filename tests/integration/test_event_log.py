@@ -16,6 +16,7 @@ from shared.postgres.event_log import PostgresEventLog
 from shared.postgres.inspector import PostgresInspector
 from shared.postgres.recorder import PostgresRecorder
 from shared.postgres.statements import statement
+from shared.postgres.verify import violations
 from tests.support.outbox import Desk
 
 
@@ -165,6 +166,23 @@ def test_a_poisoned_event_tells_why_and_is_requeued(desk, log):
     assert log.requeue(waiting) == "pending"
     with pytest.raises(NotFound):
         log.requeue("00000000-0000-0000-0000-000000000000")
+
+
+def test_an_event_that_is_given_up_is_left_out_on_purpose(desk, log):
+    bad = poison(desk)
+    log.skip(bad)
+    found = log.get(bad)
+    assert found.state == "fanned_out"
+    assert found.deliveries == tuple(
+        Delivery(n, None, "skipped") for n in ("audit", "ship", "total")
+    )
+    assert violations(desk.session, 86_400.0) == []
+    desk.relay.turn()
+    assert desk.count("job") == 0
+    with pytest.raises(Conflict, match="expected one whose fan-out failed; got one that is fanned"):
+        log.skip(bad)
+    with pytest.raises(NotFound):
+        log.skip("00000000-0000-0000-0000-000000000000")
 
 
 def test_200_poisoned_events_are_requeued_at_once_and_each_becomes_its_jobs(desk, ops):

@@ -603,13 +603,17 @@ function weirkeeper.run_periodic(periodic_name text) returns bigint
   plpgsql volatile
   sha256 942031fdc36bd0beeff3bf4e336afa57352a89c0e37dbcfe82d981018832c761  -- Enqueues an extra run of a periodic, beside its schedule; returns the job, null = no such name.
 
+function weirkeeper.skip_event(id uuid) returns boolean
+  plpgsql volatile
+  sha256 93bb904bc16fe26a33296c15be111ca4c8f74732296ebf2926f45e758d58f34a  -- Gives up an event that the relay could not fan out; false = it is not such a one.
+
 function weirkeeper.start_periodic(started weirkeeper.periodic, tick timestamp with time zone, extra boolean) returns bigint
   plpgsql volatile
   sha256 9fd9eb545827907292012ab236456280b3d4244d2f128ac32edb5eb8750d706f  -- Internal: one job for one tick; not retried, ended after the periodic's timeout.
 
 function weirkeeper.start_replay(subscription text, types text[], since timestamp with time zone, until timestamp with time zone, planned bigint, asked_by text DEFAULT NULL::text) returns bigint
   plpgsql volatile
-  sha256 a30e14f616353908031ea969045df4f2d1467b985b236b8733fc9c0a2c296aef  -- Begins a replay of exactly as many events as were planned; its id. WK007.
+  sha256 5504fd8a7d3a2520328145fbd8b25eaabf851bd3bc47c5d13a02dbed0e3d4e68  -- Begins a replay of exactly as many events as were planned; its id. WK007.
 
 function weirkeeper.take_over(hashes bytea[], ids bigint[]) returns boolean
   plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off

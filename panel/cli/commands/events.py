@@ -41,6 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     again = actions.add_parser("requeue", help="have the relay try again what it could not do")
     again.add_argument("id", metavar="ID", nargs="?")
     again.add_argument("--all", action="store_true", help="every poisoned event")
+    skip = actions.add_parser("skip", help="give up one that the relay could not do")
+    skip.add_argument("id", metavar="ID")
     _add_replay(actions)
     actions.add_parser("types", help="what may be recorded, and who wants it")
     dry = actions.add_parser("dry-run", help="whom the last events would have reached")
@@ -124,6 +126,7 @@ _ARGUMENTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "list": _given("type", "subject", "owner_id", "state", "limit", "before"),
     "get": _given("id"),
     "requeue": _given("id", "all"),
+    "skip": _given("id"),
     "replay": _given("subscriber", "since", "until", "type", "confirm"),
     "replays": _given("limit"),
     "replay-status": _given("id"),
@@ -135,6 +138,7 @@ _SHOWN: dict[str, Callable[[argparse.Namespace, Any], str]] = {
     "list": lambda _, found: events_told.listed(found) if found else "no events that fit",
     "get": lambda _, event: events_told.told(event),
     "requeue": lambda _, done: f"the relay tries {done.events} events again",
+    "skip": lambda _, done: f"event {done.id} is given up; no subscriber gets it",
     "replay": _planned,
     "replays": lambda _, found: events_told.replays(found) if found else "no replays yet",
     "replay-status": lambda _, replay: events_told.replays([replay]),

@@ -25,6 +25,25 @@ end $$;
 comment on function weirkeeper.requeue_events is
   'Has the relay try events again whose fan-out failed, their count cleared; null = every poisoned one.';
 
+-- For whoever does not want it any more: the fan-out then says of each subscription, with null, that it
+-- was left out on purpose, which is not the same as to have been forgotten.
+create function weirkeeper.skip_event(id uuid) returns boolean
+language plpgsql as $$
+begin
+  delete from weirkeeper.event_failure f where f.event_id = skip_event.id;
+  if not found then
+    return false;
+  end if;
+  insert into weirkeeper.event_fanout (event_id, jobs)
+  select e.id, coalesce((select jsonb_object_agg(r.subscription, null)
+                         from weirkeeper.route r where r.type = e.type), '{}')
+  from weirkeeper.event e where e.id = skip_event.id
+  on conflict (event_id) do nothing;
+  return true;
+end $$;
+comment on function weirkeeper.skip_event is
+  'Gives up an event that the relay could not fan out; false = it is not such a one.';
+
 -- ── a second delivery ───────────────────────────────────────────────────────────────────────────
 
 -- One low-priority job for each of these events that is kept, and of a coalescing subscription one for
@@ -156,7 +175,9 @@ begin
   end if;
   update weirkeeper.replay r
   set events = found_events,
-      job_id = weirkeeper.enqueue('weirkeeper.replay', jsonb_build_object('replay_id', new_id::text))
+      -- The kind in two parts: its name stays whatever this schema is called.
+      job_id = weirkeeper.enqueue('weirkeeper' || '.replay',
+                                  jsonb_build_object('replay_id', new_id::text))
   where r.id = new_id;
   return new_id;
 end $$;

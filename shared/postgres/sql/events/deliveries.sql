@@ -2,7 +2,8 @@
 -- Indexes: event_fanout_pkey, job_pkey, running_pkey, ready_job_id_key, scheduled_pkey, parked_pkey,
 -- attempt_pkey.
 select named.subscription, named.job,
-       case when j.id is null then 'gone'
+       case when named.job is null then 'skipped'
+            when j.id is null then 'gone'
             when exists (select from weirkeeper.running r where r.job_id = j.id) then 'running'
             when w.attempt > 0 then 'retryable'
             when w.attempt = 0 then 'pending'
