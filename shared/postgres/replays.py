@@ -1,7 +1,7 @@
 """ADAPTER: replays: what one would deliver, beginning it, doing it in batches, ending it.
 
 Behind shared.postgres.event_log, which people call, and behind the handler of `weirkeeper.replay`,
-which does it. The SQL functions (migration 0008) are the one implementation: a batch is a
+which does it. The SQL functions (migration `events`) are the one implementation: a batch is a
 transaction, so that a replay goes on where it was killed.
 """
 

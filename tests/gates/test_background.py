@@ -42,7 +42,10 @@ LOOPS = {
     ("shared/postgres/boot.py", "wait_for_database"),
     ("weirkeeper/server/migrate.py", "_until_done"),
     ("workers/main.py", "_begin_life"),
-    # A caller waits, until its own deadline.
+    # A test waits for a file: never in a process that nobody tries.
+    ("shared/failpoints.py", "_pause"),
+    # A caller waits, until its own deadline, or until what it started has ended.
+    ("panel/cli/commands/events.py", "_awaited"),
     ("panel/cli/commands/drain.py", "_settled"),
     ("panel/cli/commands/status.py", "_settled"),
     ("shared/memory/runtime.py", "_until"),

@@ -1,2 +1,2 @@
--- Has the relay try events again; see the function (0008). Index: event_failure_pkey.
+-- Has the relay try events again; see the function (migration events). Index: event_failure_pkey.
 select q.id::text from weirkeeper.requeue_events(%(ids)s::uuid[]) q (id)
