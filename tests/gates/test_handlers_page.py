@@ -28,7 +28,8 @@ FOR_USERS = (
 )
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 IMPORTED = re.compile(r"^from weirkeeper import (.+)$", re.MULTILINE)
-REACHED = re.compile(r"(?<![\w`.])weirkeeper\.([A-Za-z]\w*)(?=\()|weirkeeper\.([A-Z]\w*)")
+# Of Python: what follows a `select` is a function of SQL.
+REACHED = re.compile(r"(?<![\w`.])(?<!select )weirkeeper\.([A-Za-z]\w*)(?=\()|weirkeeper\.([A-Z]\w*)")
 CAMEL = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)(?:\(.*?\))?`")
 FOREIGN = {"KeyboardInterrupt"}
 
