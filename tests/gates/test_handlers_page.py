@@ -29,7 +29,9 @@ FOR_USERS = (
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 IMPORTED = re.compile(r"^from weirkeeper import (.+)$", re.MULTILINE)
 # Of Python: what follows a `select` is a function of SQL.
-REACHED = re.compile(r"(?<![\w`.])(?<!select )weirkeeper\.([A-Za-z]\w*)(?=\()|weirkeeper\.([A-Z]\w*)")
+REACHED = re.compile(
+    r"(?<![\w`.])(?<!select )weirkeeper\.([A-Za-z]\w*)(?=\()|weirkeeper\.([A-Z]\w*)"
+)
 CAMEL = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)(?:\(.*?\))?`")
 FOREIGN = {"KeyboardInterrupt"}
 

@@ -228,6 +228,7 @@ table weirkeeper.job  -- Payload and limits of a job; immutable, pruned. No even
   expires_at timestamp with time zone
   unique_key bytea
   unique_states text[]
+  concurrency_key text
   constraint job_args_check CHECK ((jsonb_typeof(args) = 'object'::text))
   constraint job_max_attempts_check CHECK ((max_attempts >= 1))
   constraint job_owner_id_check CHECK ((length(owner_id) <= 200))
@@ -240,11 +241,10 @@ table weirkeeper.job  -- Payload and limits of a job; immutable, pruned. No even
 
 table weirkeeper.key  -- Concurrency keys and when they open. No events: a limit, not a fact.
   name text not null
-  max_n integer not null
   open_at timestamp with time zone not null default '-infinity'::timestamp with time zone
-  constraint key_max_n_check CHECK ((max_n >= 1))
   constraint key_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200)))
   constraint key_pkey PRIMARY KEY (name)
+  CREATE INDEX key_opens ON weirkeeper.key USING btree (open_at) WHERE (open_at > '-infinity'::timestamp with time zone)
 
 table weirkeeper.kind  -- Kinds of job with their limits. No events: declarations.
   name text not null
@@ -254,7 +254,9 @@ table weirkeeper.kind  -- Kinds of job with their limits. No events: declaration
   awaited boolean not null
   declared_at timestamp with time zone not null default now()
   searchable text[] not null default '{}'::text[]
+  max_per_key integer not null default 1
   constraint kind_max_attempts_check CHECK ((max_attempts >= 1))
+  constraint kind_max_per_key_check CHECK ((max_per_key >= 1))
   constraint kind_name_check CHECK (((name ~ '^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$'::text) AND (length(name) <= 63)))
   constraint kind_timeout_ms_check CHECK ((timeout_ms > 0))
   constraint kind_queue_fkey FOREIGN KEY (queue) REFERENCES weirkeeper.queue(name)
@@ -281,7 +283,7 @@ table weirkeeper.parked  -- Jobs that wait for their concurrency key; off the cl
   constraint parked_run_check CHECK ((run >= 0))
   constraint parked_key_fkey FOREIGN KEY (key) REFERENCES weirkeeper.key(name)
   constraint parked_pkey PRIMARY KEY (job_id)
-  CREATE INDEX parked_oldest ON weirkeeper.parked USING btree (key, parked_at, job_id)
+  CREATE INDEX parked_oldest ON weirkeeper.parked USING btree (key, job_id)
 
 table weirkeeper.paused  -- Queues and kinds whose lanes every claim skips; no job moves. No events: a setting.
   what text not null
@@ -366,10 +368,12 @@ table weirkeeper.ready  -- Jobs that may be claimed, by lanes (queue, kind, prio
   attempt integer not null default 0
   run integer not null default 0
   ready_at timestamp with time zone not null default clock_timestamp()
+  key text  -- Concurrency key of which it holds a place already; null before its turn has come.
   constraint ready_attempt_check CHECK ((attempt >= 0))
   constraint ready_run_check CHECK ((run >= 0))
   constraint ready_pkey PRIMARY KEY (queue, kind, priority, seq)
   constraint ready_job_id_key UNIQUE (job_id)
+  CREATE INDEX ready_key ON weirkeeper.ready USING btree (key) WHERE (key IS NOT NULL)
 
 table weirkeeper.replay  -- Replays that were asked for, and how far each is. No events: a command, not a fact.
   id bigint not null identity always
@@ -419,12 +423,13 @@ table weirkeeper.running  -- Jobs that a process holds, with its epoch and the l
   token bigint not null
   claimed_at timestamp with time zone not null default clock_timestamp()
   started_at timestamp with time zone
-  key text
+  key text  -- Concurrency key of which it holds a place; null until the claim has been let through.
   cancel_requested_at timestamp with time zone
   progress jsonb
   constraint running_attempt_check CHECK ((attempt >= 0))
   constraint running_run_check CHECK ((run >= 1))
   constraint running_pkey PRIMARY KEY (job_id)
+  CREATE INDEX running_key ON weirkeeper.running USING btree (key) WHERE (key IS NOT NULL)
 
 table weirkeeper.scheduled  -- Jobs that wait for their time; promoted in batches. No events: a job's state.
   job_id bigint not null
@@ -463,6 +468,14 @@ sequence weirkeeper.ready_seq bigint start=1 increment=1 cache=1 cycle=False
 
 sequence weirkeeper.replay_id_seq bigint start=1 increment=1 cache=1 cycle=False
 
+function weirkeeper.admit(ids bigint[], of_epoch bigint, of_token bigint) returns bigint[]
+  plpgsql volatile set enable_seqscan=off
+  sha256 9e6e55672035247853b4160598e9a51ac3b66643c53f2296b9f38b54855c9577  -- Internal: parks those of a claim's jobs whose concurrency key has no place for them; their ids.
+
+function weirkeeper.call_parked(names text[], at_most integer[] DEFAULT NULL::integer[]) returns integer
+  plpgsql volatile set enable_seqscan=off
+  sha256 6d3cc33b70d5cb70c3e51179fee7607e31460aa5ad81a2fe48be6e8d81874ffa  -- Internal: puts the oldest parked jobs of keys in line while there are places; how many.
+
 function weirkeeper.cancel_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean)
   plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
   sha256 2403d754fcb62d33a0ea7e63d7d74688163a4231bcf235a64a93ddcc0a7f9d9c  -- Cancels jobs: waiting ones at once, running ones by asking their owner. Final ones stay.
@@ -477,7 +490,7 @@ function weirkeeper.cancel_running(ids bigint[]) returns bigint[]
 
 function weirkeeper.cancel_waiting(ids bigint[]) returns bigint[]
   plpgsql volatile
-  sha256 a0b84aa49613876d2017ed4345eba5feff7fc6b304c3f866c4273aef4ba4868a  -- Cancels those of these jobs that wait; their ids.
+  sha256 75c5602738e2a8d37ee847ed0dab268aad7f45575e79935f6d0006ffd8109450  -- Cancels those of these jobs that wait; their ids.
 
 function weirkeeper.check_event(type text, data jsonb) returns void
   plpgsql stable
@@ -491,9 +504,9 @@ function weirkeeper.check_object(what text, value jsonb) returns void
   plpgsql immutable
   sha256 ee337fb417430e9cf5bee62cc539d8f3150dfd13730da923d5bae821b718055f  -- Raises WK002 unless the value is a JSON object within the limits of size and depth.
 
-function weirkeeper.check_options(priority integer, run_at timestamp with time zone, max_attempts integer, timeout_ms integer, tags text[], expires_at timestamp with time zone) returns void
+function weirkeeper.check_options(priority integer, run_at timestamp with time zone, max_attempts integer, timeout_ms integer, tags text[], expires_at timestamp with time zone, concurrency_key text) returns void
   plpgsql stable
-  sha256 affff783ceff37554a12535e5867ac3177824017493a051b7670f774055a629c  -- Raises WK004 for options that no job can have.
+  sha256 3095da63d31f7e2ea26117f4d1d1231e64960fbd6a5499399d974a3e7fbb0d73  -- Raises WK004 for options that no job can have.
 
 function weirkeeper.check_unique(by_args boolean, keys text[], period interval, states text[]) returns text[]
   plpgsql immutable
@@ -507,17 +520,17 @@ function weirkeeper.ended_state(id bigint) returns text
   sql stable
   sha256 d7f35c3f9c5fc494fefba2aa7c948b11a4739c9296c2a35262ddba803610b47c  -- Final state of a job; null = it has none, or no job.
 
-function weirkeeper.enqueue(kind text, args jsonb DEFAULT '{}'::jsonb, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true) returns bigint
+function weirkeeper.enqueue(kind text, args jsonb DEFAULT '{}'::jsonb, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true, concurrency_key text DEFAULT NULL::text) returns bigint
   plpgsql volatile
-  sha256 defbc331f2a2fd61c3e34113a90d154fc294bff8dd4baff05c2a41bfd8106e94  -- Adds a job in the caller's transaction; returns its id, or that of the same unique one. WK001, WK002, WK004, WK005.
+  sha256 baae6b3eeb721a77bdbdd40164a45f3881f2184a1733f63905393b37383a8b5f  -- Adds a job in the caller's transaction; returns its id, or that of the same unique one. WK001, WK002, WK004, WK005.
 
-function weirkeeper.enqueue_many(kind text, args jsonb[], run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true) returns bigint[]
+function weirkeeper.enqueue_many(kind text, args jsonb[], run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true, concurrency_key text DEFAULT NULL::text) returns bigint[]
   plpgsql volatile
-  sha256 edaa1faedb5330329bead6b443a3be68c8184de5de6f5415cccf23ff025f28b8  -- Adds many jobs with the same options, all or none; returns their ids, in order. WK001, WK002, WK004, WK005.
+  sha256 e899108fa60202ee5b517b6d106dabb04259669dae611a46a9ceeddcdbf16f79  -- Adds many jobs with the same options, all or none; returns their ids, in order. WK001, WK002, WK004, WK005.
 
-function weirkeeper.enqueue_staged(kind text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true) returns bigint[]
+function weirkeeper.enqueue_staged(kind text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true, concurrency_key text DEFAULT NULL::text) returns bigint[]
   plpgsql volatile
-  sha256 c6a3d12a97be37ebea6556053fc0c960c227ab0c8d4e2f144f65d53bd7aff5f4  -- Adds a job for each staged row, in order of n; returns their ids. WK001, WK002, WK004, WK005.
+  sha256 ab9c6f73e7096e902990a18bcf0beb91571d7e40924684e61f00f4074e64dd5f  -- Adds a job for each staged row, in order of n; returns their ids. WK001, WK002, WK004, WK005.
 
 function weirkeeper.event_complete() returns trigger
   plpgsql volatile
@@ -541,11 +554,19 @@ function weirkeeper.is_moment(moment timestamp with time zone) returns boolean
 
 function weirkeeper.job_complete() returns trigger
   plpgsql volatile
-  sha256 1e292499b22f3042d150d2f7a2d9a82bb30647b6389f4833383a974f7cf827ea  -- Trigger: fills in and places a job.
+  sha256 55c80579424883f9082597063368e7128486d560a069504466c6cf666c5bfed3  -- Trigger: fills in and places a job.
+
+function weirkeeper.key_open(name text, open_at timestamp with time zone DEFAULT NULL::timestamp with time zone) returns integer
+  plpgsql volatile
+  sha256 1bc96e8546a86d16e816f6c419de59e600a5a7d1846e09bdc98ec12cd421662e  -- Starts no job of a key before a moment (infinity: until called again; null: opens it). Commit soon. WK004.
 
 function weirkeeper.number_staged(kind text) returns bigint[]
   plpgsql volatile
   sha256 096d268db093c8eed396c13f0f81a98ec7f7a94773352ed76805ebba507914cc  -- Checks staged rows; returns an id for each. WK002.
+
+function weirkeeper.open_keys() returns integer
+  plpgsql volatile set enable_seqscan=off
+  sha256 1513b7dba738b668589f06908c54295ea964cf6204ff83d8240a5d88a48cdbfc  -- Internal: lets jobs of keys go on whose moment has come; how many.
 
 function weirkeeper.open_staging() returns void
   plpgsql volatile
@@ -570,6 +591,10 @@ function weirkeeper.prune_events(after_at timestamp with time zone, after_id uui
 function weirkeeper.prune_jobs(after bigint, size integer, completed_before timestamp with time zone, ended_before timestamp with time zone, OUT upto bigint, OUT pruned integer, OUT more boolean) returns record
   plpgsql volatile set enable_seqscan=off
   sha256 fd9bf9e1589b67a6d6dad543c1f5cc43ecb1ff9e6b763c277118a8bebb9f7e05  -- Removes ended jobs of one page with their log and uniqueness. more: go on behind upto.
+
+function weirkeeper.prune_keys(size integer) returns integer
+  plpgsql volatile set enable_seqscan=off
+  sha256 368da35d96b8536f90cd196472eb1cf3837bab42a21afa91c2fcfbe633b83dfb  -- Removes concurrency keys that nobody uses; how many.
 
 function weirkeeper.record_event(type text, owner_id text DEFAULT NULL::text, subject text DEFAULT ''::text, data jsonb DEFAULT '{}'::jsonb, trace text DEFAULT NULL::text) returns uuid
   plpgsql volatile
@@ -615,6 +640,10 @@ function weirkeeper.start_replay(subscription text, types text[], since timestam
   plpgsql volatile
   sha256 5504fd8a7d3a2520328145fbd8b25eaabf851bd3bc47c5d13a02dbed0e3d4e68  -- Begins a replay of exactly as many events as were planned; its id. WK007.
 
+function weirkeeper.stuck_keys() returns SETOF text
+  sql stable set enable_seqscan=off
+  sha256 8a36928aa43293c76c72fb961755ad59bb18f38c9933c09d099d4e8ae197e9e5  -- Internal: keys that are open and have a place and a parked job.
+
 function weirkeeper.take_over(hashes bytea[], ids bigint[]) returns boolean
   plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
   sha256 e03997b2f80adc826685d596aaad30bee18c12d5dc8ab0131cc220c43c105514  -- Gives the keys of completed jobs that do not keep them to new ones; whether there were any.
@@ -634,6 +663,10 @@ function weirkeeper.tell_final(ids bigint[]) returns integer
 function weirkeeper.unique_hash(kind text, args jsonb, keys text[] DEFAULT NULL::text[], period interval DEFAULT NULL::interval) returns bytea
   sql volatile
   sha256 a38571a75c12083ca150b4aa8b727e4cd2c5c341045269bad76ce2667e3201b5  -- Key of a unique job: of its kind and args, or of some of their keys, within a period.
+
+function weirkeeper.unpark(names text[]) returns integer
+  plpgsql volatile set enable_seqscan=off
+  sha256 fa7dc609e4007d8b3eff3ce610bcf97d64e350c7a23f1831ea0d883fb7b3c73b  -- Lets the next jobs of these keys go on, after places were given up; how many. NULL for none.
 
 function weirkeeper.wake(lock_no integer, channel text) returns void
   plpgsql volatile
