@@ -41,7 +41,11 @@ FROM_DATABASE = (
         "Newest life of each slot: starting, ready, draining, stopped; lost = no beat for 15 s.",
         ("role", "status"),
     ),
-    Gauge("process_beat_age_seconds", "Since the last beat of a slot's newest life.", ("slot",)),
+    Gauge(
+        "process_beat_age_seconds",
+        "Since the last beat of a slot's newest life; of several hosts the oldest.",
+        ("slot",),
+    ),
     Gauge("db_connections", "Sessions of the database.", ("role", "state")),
     Gauge("db_connection_budget", "Most connections that one deployment may need."),
     Gauge(

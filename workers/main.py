@@ -23,11 +23,11 @@ from shared.config.settings import Settings
 from shared.errors import ConfigurationError, WeirkeeperError
 from shared.postgres.boot import wait_for_database
 from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
+from shared.postgres.connect import Connection, connect
 from shared.postgres.drains import drained
 from shared.postgres.life import Life
 from shared.postgres.limits import usable_connections
-from shared.postgres.processes import Registration
+from shared.postgres.processes import Registration, needed_by_all
 from shared.postgres.work import Owner, PostgresWork
 from shared.services import exit_codes
 from shared.services.process import adopt_orphans, identity, life_mark
@@ -135,9 +135,11 @@ class _Program:
             life.backend_pids = self._backend_pids
             try:
                 with closing(conn):
-                    self._budget().check(usable_connections(conn))
+                    usable = usable_connections(conn)
+                    self._budget().check(usable)
                     declare(conn, self._app)
-                life.start()
+                    life.start()
+                    self._tell_overdrawn(conn, usable)
             except ConfigurationError:
                 raise
             except WeirkeeperError as error:
@@ -148,6 +150,12 @@ class _Program:
             else:
                 return life
         return None
+
+    def _tell_overdrawn(self, conn: Connection, usable: int) -> None:
+        """Warn when all living processes, we among them, leave the application too little."""
+        told = budget.overdrawn(needed_by_all(conn), usable)
+        if told:
+            log.warning("%s", told)
 
     def _assignment(self) -> Assignment:
         kinds = {name: self._app.all_kinds[name] for name in _kinds(self._app, self._queue.name)}

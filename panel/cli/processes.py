@@ -19,7 +19,8 @@ from shared.config.settings import NO_SERVER, Settings
 from shared.errors import WeirkeeperError
 from shared.postgres import controls
 from shared.postgres.connect import Use, connect
-from shared.postgres.processes import BEAT, processes
+from shared.postgres.limits import usable_connections
+from shared.postgres.processes import BEAT, needed_by_all, processes
 from shared.services.process import ProcessIdentity, is_alive
 
 FRESH = 3 * BEAT  # seconds since the last beat
@@ -40,11 +41,30 @@ class Process:
     address: str | None = None
     children: int | None = None
     version: str | None = None
+    queue: str | None = None
+    generation: str | None = None
 
     @property
     def ready(self) -> bool:
         """Whether it works."""
         return self.phase == "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What one queue can do at once. `children`: most jobs, summed over its ready processes."""
+
+    queue: str
+    processes: int
+    children: int
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """`needed`: by all living processes, of every host and release; `usable`: of the server."""
+
+    needed: int
+    usable: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +75,29 @@ class Report:
         processes: in the order of the walk.
         problem: why nothing could be read, or "".
         paused: "queue webhook", "kind mail.send" …: what starts no jobs by hand.
+        connections: the budget as it stands, or None.
     """
 
     processes: Sequence[Process] = ()
     problem: str = ""
     paused: Sequence[str] = ()
+    connections: Connections | None = None
 
     @property
     def ready(self) -> bool:
         """Whether every expected process is ready."""
         return not self.problem and all(p.ready for p in self.processes if p.expected)
+
+    @property
+    def capacity(self) -> list[Capacity]:
+        """Of each queue that has a ready process."""
+        ready = [p for p in self.processes if p.queue and p.ready]
+        return [
+            Capacity(name, len(those), sum(p.children or 0 for p in those))
+            for name in dict.fromkeys(p.queue for p in ready)
+            for those in [[p for p in ready if p.queue == name]]
+            if name
+        ]
 
     def told(self) -> str:
         """One sentence for people."""
@@ -89,6 +122,8 @@ class Report:
             "told": self.told(),
             "processes": rows,
             "paused": [*self.paused],
+            "queues": [asdict(capacity) for capacity in self.capacity],
+            "connections": None if self.connections is None else asdict(self.connections),
         }
 
 
@@ -106,9 +141,11 @@ def look() -> Report:
         with connect(settings.direct_url, "status", Use.READ) as conn:
             rows = processes(conn)
             paused = [f"{what} {name}" for what, name, _ in controls.paused(conn)]
+            connections = Connections(needed_by_all(conn), usable_connections(conn))
     except WeirkeeperError as error:
         return Report(problem=f"the database does not answer: {str(error).splitlines()[0]}")
-    return replace(report(expected_slots(queues), rows), paused=paused)
+    found = report(expected_slots(queues), rows)
+    return replace(found, paused=paused, connections=connections)
 
 
 def _queues(settings: Settings) -> list[str]:
@@ -131,19 +168,24 @@ def report(expected: Sequence[tuple[str, str]], rows: Iterable[Mapping[str, Any]
 
     Args:
         expected: (role, slot) of each that should run.
-        rows: of the process table, newest life of a slot first.
+        rows: of the process table, newest life of a slot first. Hosts may have the same slots.
     """
-    newest: dict[tuple[str, str], Process] = {}
+    newest: dict[tuple[str, str, str], Process] = {}
     for row in rows:
-        key = (row["role"], row["slot"])
-        if key not in newest:
-            newest[key] = _judged(row, expected=key in expected)
-    missing = {key: Process(*key, phase="missing", expected=True) for key in expected}
-    others = [p for p in newest.values() if not p.expected and p.phase not in ("gone", "stopped")]
-    return Report([*({**missing, **newest}[key] for key in expected), *others])
+        newest.setdefault((row["role"], row["slot"], row["host"]), _judged(row))
+    found = [*newest.values()]
+    wanted = [_chosen(key, [p for p in found if (p.role, p.slot) == key]) for key in expected]
+    beside = [p for p in found if p not in wanted and p.phase not in ("gone", "stopped")]
+    return Report([*(replace(p, expected=True) for p in wanted), *beside])
 
 
-def _judged(row: Mapping[str, Any], *, expected: bool) -> Process:
+def _chosen(key: tuple[str, str], hosts: Sequence[Process]) -> Process:
+    """Of the processes with one slot, one a host: the one that makes the slot ready, or would."""
+    ready = [p for p in hosts if p.ready]
+    return (ready or [*hosts, Process(*key, phase="missing", expected=True)])[0]
+
+
+def _judged(row: Mapping[str, Any]) -> Process:
     phase = row["phase"]
     if phase != "stopped" and (row["beat_age"] > FRESH or not is_alive(_identity(row))):
         phase = "gone"
@@ -151,13 +193,15 @@ def _judged(row: Mapping[str, Any], *, expected: bool) -> Process:
         role=row["role"],
         slot=row["slot"],
         phase=phase,
-        expected=expected,
+        expected=False,
         pid=row["pid"],
         host=row["host"],
         beat_age=round(row["beat_age"], 3),
         address=row["address"],
         children=row["children"],
         version=row["version"],
+        queue=row["queue"],
+        generation=row["generation"],
     )
 
 

@@ -1,13 +1,15 @@
 """The connection budget: what this deployment can open, against what the server has to give.
 
 Refused at boot on the static sum (mechanisms: a mistake shows at boot, not as queueing later):
-children that may hold a connection + parents + relay + listener + metrics + migrator must fit in
-half of the server's usable connections; the other half is the application's.
+processes × (children that may hold a connection + parents) + relay + listener + metrics + panel +
+migrator must fit in half of the server's usable connections; the other half is the application's.
+What all living processes need together, of every host and generation, is only told: to refuse
+there would keep a deploy from starting the new generation before the old one has gone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from shared.config.queues import Queue
@@ -17,7 +19,9 @@ PARENT = 3  # claims and finishes, beat, LISTEN with the sleep lock
 RELAY = 3  # passes, beat, LISTEN with the sleep lock
 LISTENER = 3  # LISTEN, reads, beat
 METRICS = 2  # collector, beat
+PANEL = 2  # a person's commands: one at the desk, one that waits
 MIGRATOR = 1
+SPARE = 10  # of the usable connections that all living processes together should leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +57,44 @@ class Budget:
             )
 
 
-def budget(queues: Iterable[Queue]) -> Budget:
-    """Sum up one process per queue, and one each of the others."""
-    parts = [(f"{q.name} ({PARENT} + {q.children} children)", PARENT + q.children) for q in queues]
+def budget(queues: Iterable[Queue], processes: Mapping[str, int] | None = None) -> Budget:
+    """Sum up a deployment.
+
+    Args:
+        queues: with their numbers of children.
+        processes: how many of each queue, and of relay, listener and metrics; one where not told.
+    """
+    counts = processes or {}
+    parts = [
+        _part(q.name, PARENT + q.children, counts, f" ({PARENT} + {q.children} children)")
+        for q in queues
+    ]
     parts += [
-        ("relay", RELAY),
-        ("listener", LISTENER),
-        ("metrics", METRICS),
+        _part("relay", RELAY, counts),
+        _part("listener", LISTENER, counts),
+        _part("metrics", METRICS, counts),
+        ("panel", PANEL),
         ("migrator", MIGRATOR),
     ]
     return Budget(tuple(parts))
+
+
+def overdrawn(needed: int, usable: int) -> str:
+    """What to say when all living processes together may need more than there is, or "".
+
+    Args:
+        needed: connections of all living processes, of every host and generation.
+        usable: max_connections less those reserved for superusers.
+    """
+    if needed <= usable - SPARE:
+        return ""
+    return (
+        f"all living processes may open {needed} connections of the server's {usable} usable ones; "
+        f"fewer than {SPARE} are left for the application: stop an old release, or raise "
+        "max_connections"
+    )
+
+
+def _part(name: str, each: int, counts: Mapping[str, int], what: str = "") -> tuple[str, int]:
+    number = counts.get(name, 1)
+    return (f"{name}{what}", each) if number == 1 else (f"{number} x {name}{what}", number * each)

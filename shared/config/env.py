@@ -221,3 +221,8 @@ def failpoints() -> str:
 def plain_output() -> bool:
     """Whether who reads our output asked for no colours (no-color.org), or could not show them."""
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "") in ("", "dumb")
+
+
+def variable(name: str) -> str:
+    """Any variable, as supervisord.conf names it with %(ENV_X)s; "" = it is not set."""
+    return os.environ.get(name, "")

@@ -43,6 +43,16 @@ _PASSING = ("55P03", "25006", "25P03")
 _BLAMELESS_CLASSES = ("0A", "25", "26", "28", "3D", "3F", "42", "58", "F0", "XX")
 
 # A refused connection carries no SQLSTATE; the words are the server's own, in English.
+_NOT_YET = (
+    "starting up",
+    "shutting down",
+    "not yet accepting connections",
+    "in recovery mode",
+    "too many clients",
+    "too many connections",
+    "remaining connection slots",
+    "terminating connection",
+)
 _NO_DATABASE = re.compile(r'database "[^"]*" does not exist')
 
 
@@ -52,6 +62,17 @@ def is_transient(error: psycopg.Error) -> bool:
     if state is None:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
     return state[:2] in _PASSING_CLASSES or state in _PASSING
+
+
+def is_away(error: WeirkeeperError) -> bool:
+    """Say whether a connection failed because no server answers, or not yet.
+
+    A server that answers and will not have us (password, database, role) says FATAL.
+    """
+    if not isinstance(error, DatabaseUnavailable):
+        return False
+    said = str(error)
+    return "FATAL:" not in said or any(word in said for word in _NOT_YET)
 
 
 def translate(error: psycopg.Error) -> WeirkeeperError:

@@ -85,11 +85,12 @@ def _outbox(conn: Connection) -> list[Reading]:
 
 
 def _processes(conn: Connection) -> list[Reading]:
-    found, counts = [], dict[tuple[str, str], int]()
+    ages, counts = dict[str, float](), dict[tuple[str, str], int]()
     for role, slot, status, age in _rows(conn, statement("gauges/processes"), {}):
         counts[role, status] = counts.get((role, status), 0) + 1
         if status != "stopped":
-            found.append(Reading("process_beat_age_seconds", (_word(slot),), age))
+            ages[_word(slot)] = max(age, ages.get(_word(slot), 0.0))  # of several hosts
+    found = [Reading("process_beat_age_seconds", (slot,), age) for slot, age in ages.items()]
     return found + [Reading("processes", key, count) for key, count in counts.items()]
 
 

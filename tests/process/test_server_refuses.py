@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import sys
@@ -12,12 +13,16 @@ import pytest
 
 from tests.process.servers import can_nobody_run_python
 from tests.support.databases import with_database
-from tests.support.processes import Programs
+from tests.support.processes import ROOT, Programs
 from tests.support.waiting import until
 from weirkeeper.server.account import Account
 from weirkeeper.server.folders import postgres_base, prepare_home
 
-GONE = "postgresql://somebody:hunter2@127.0.0.1:1/none"
+GONE = {
+    "postgresql://somebody:hunter2@127.0.0.1:1/none": "somebody:***@127.0.0.1:1/none",
+    "postgresql://127.0.0.1:1/x?password=hunter2": "127.0.0.1:1/x?password=***",
+    "postgresql://127.0.0.1:1/x?sslpassword=hunter2": "x?sslpassword=***",
+}
 TABLE = {
     "no such setting": ({"WEIRKEEPER_DRIAN_SECONDS": "9"}, "WEIRKEEPER_DRIAN_SECONDS: expected"),
     "a port that is no number": ({"WEIRKEEPER_LISTENER_PORT": "http"}, "WEIRKEEPER_LISTENER_PORT"),
@@ -31,21 +36,12 @@ TABLE = {
     "an application without attribute": ({"WEIRKEEPER_APP": "json"}, '"module:attribute"'),
     "an application of another kind": ({"WEIRKEEPER_APP": "json:dumps"}, "a weirkeeper.App"),
     "a database URL": ({"DATABASE_URL": "mysql://u:hunter2@h/d"}, "begins with postgresql://"),
-    "a database that is away": ({"DATABASE_URL": GONE}, "a Postgres that lets us in"),
     "an address of nobody": ({"WEIRKEEPER_HOST": "203.0.113.9"}, "a loopback address"),
     "every address": ({"WEIRKEEPER_HOST": ".".join("0000")}, "a loopback address"),
     "a name that nobody has": ({"WEIRKEEPER_HOST": "nohost.invalid"}, "a loopback address"),
     "one port twice": (
         {"WEIRKEEPER_METRICS_PORT": "8712", "WEIRKEEPER_LISTENER_PORT": "8712"},
         "WEIRKEEPER_METRICS_PORT: expected a port that no other",
-    ),
-    "a password beside the credentials": (
-        {"DATABASE_URL": "postgresql://127.0.0.1:1/x?password=hunter2"},
-        "127.0.0.1:1/x?password=***: ",
-    ),
-    "a password of a key": (
-        {"DATABASE_URL": "postgresql://127.0.0.1:1/x?sslpassword=hunter2"},
-        "x?sslpassword=***: ",
     ),
     "a password with a slash": (
         {"DATABASE_URL": "postgres://u:hunter2/hunter2@127.0.0.1:1/x"},
@@ -211,6 +207,72 @@ def test_a_check_for_plain_supervisord_makes_its_folders(programs):
     assert program.wait(30) == 0, program.text()
     assert (programs.home / "run").is_dir()
     assert (programs.home / "log").is_dir()
+
+
+@pytest.mark.parametrize(("url", "told"), GONE.items(), ids=["user", "password", "sslpassword"])
+@pytest.mark.parametrize("arguments", [(), ("--supervisord",)], ids=["server", "plain"])
+def test_a_database_that_is_away_refuses_nothing_and_is_told(programs, url, told, arguments):
+    program = programs.execute([*CHECK, *arguments], {"DATABASE_URL": url})
+    assert program.wait(60) == 0, program.text()
+    [line] = [row for row in program.text().splitlines() if row.startswith("weirkeeper check: ")]
+    assert f"{told} does not answer: " in line
+    assert "budget and schema are unchecked" in line
+    assert "hunter2" not in program.text()
+
+
+def test_a_server_waits_for_a_database_that_is_away(programs):
+    url = next(iter(GONE))
+    program = programs.start("weirkeeper.server", env={"DATABASE_URL": url})
+    until(lambda: "does not answer: " in program.text(), 30, "it says so")
+    until(lambda: "waiting for fetch, index" in program.text(), 60, "it waits for its programs")
+    assert program.terminate(60) == 0, program.text()
+    assert "hunter2" not in program.text()
+
+
+def test_a_check_tells_programs_what_it_tells_people(programs):
+    program = programs.execute([*CHECK, "--json"], OWN_QUEUE)
+    assert program.wait(60) == 0, program.text()
+    told = json.loads(program.text())
+    assert told["ok"]
+    assert "t (3 + 4 children) 7 + " in told["settings"]["connection_budget"]
+    assert any("queue t needs a [program:t]" in note for note in told["notes"])
+    program = programs.execute([*CHECK, "--json", "--supervisord"], OWN_QUEUE)
+    assert program.wait(60) == 78
+    told = json.loads(program.text())
+    assert not told["ok"]
+    assert "queue t: expected a program" in told["problem"]
+
+
+def test_handlers_are_imported(programs):
+    program = programs.execute(CHECK, {"WEIRKEEPER_APP": "tests.support.bad_apps:no_module"})
+    assert program.wait(60) == 78
+    (line,) = program.text().splitlines()
+    assert line.startswith("weirkeeper check: queue ")
+    assert "nowhere" in line
+
+
+def test_another_supervisord_conf_and_its_processes_are_counted(programs):
+    file = programs.home / "mine.conf"
+    shipped = (ROOT / "supervisord.conf").read_text()
+    index = shipped[shipped.index("[program:index]") : shipped.index("[program:notify]")]
+    spread = index.replace("workers index", "workers index --slot index-%%(process_num)s")
+    spread = spread.replace("%%(process_num)s", "%(process_num)s")
+    head = "[program:index]\nnumprocs=%(ENV_INDEX_PROCESSES)s\n"
+    spread = spread.replace("[program:index]\n", f"{head}process_name=index-%(process_num)s\n")
+    file.write_text(shipped.replace(index, spread))
+    arguments = [*CHECK, "--supervisord", str(file)]
+    program = programs.execute(arguments, {"INDEX_PROCESSES": "3"})
+    assert program.wait(60) == 0, program.text()
+    assert '"connection_budget": "3 x index (3 + 4 children) 21 + ' in program.text()
+    program = programs.execute(arguments, {"INDEX_PROCESSES": "30"})
+    assert program.wait(60) == 78
+    assert "30 x index (3 + 4 children) 210 + " in program.text()
+    program = programs.execute(arguments)
+    assert program.wait(60) == 78
+    assert "program:index numprocs: expected a whole number" in program.text()
+    program = programs.execute([*CHECK, "--supervisord", "/nowhere/x.conf"])
+    assert program.wait(60) == 78
+    assert "--supervisord: expected a file; got '/nowhere/x.conf'" in program.text()
 
 
 def test_a_check_beside_the_running_server_does_not_mind_its_ports(programs):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.config.budget import budget
+from shared.config.budget import budget, overdrawn
 from shared.config.env import SETTINGS
 from shared.config.queues import QUEUES
 from shared.config.settings import Settings
@@ -169,9 +169,23 @@ def test_every_setting_has_a_meaning_and_one_row():
 
 def test_the_budget_is_spelled_out_when_it_does_not_fit():
     sums = budget(QUEUES)
-    assert sums.total == sum(q.children for q in QUEUES) + 3 * len(QUEUES) + 3 + 3 + 2 + 1
+    assert sums.total == sum(q.children for q in QUEUES) + 3 * len(QUEUES) + 3 + 3 + 2 + 2 + 1
     sums.check(2 * sums.total)
     with pytest.raises(ConfigurationError) as caught:
         sums.check(2 * sums.total - 1)
     assert f"= {sums.total}" in str(caught.value)
     assert "index (3 + 4 children) 7" in str(caught.value)
+
+
+def test_the_budget_counts_every_process():
+    one, three = budget(QUEUES), budget(QUEUES, {"index": 3, "relay": 2, "notify": 0})
+    index, notify = (3 + q.children for q in QUEUES if q.name in ("index", "notify"))
+    assert three.total == one.total + 2 * index + 3 - notify
+    assert "3 x index (3 + 4 children) 21" in three.spelled()
+    assert "2 x relay 6" in three.spelled()
+
+
+def test_what_all_living_processes_need_is_told_and_refused_by_nobody():
+    assert overdrawn(27, 37) == ""
+    told = overdrawn(28, 37)
+    assert "may open 28 connections of the server's 37 usable ones" in told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
+from dataclasses import asdict
 from typing import Any
 
 from panel.cli.processes import Report, expected_slots, look, report
@@ -28,6 +29,8 @@ def row(role: str, slot: str, **more: Any) -> dict[str, Any]:
         "address": None,
         "children": 2,
         "version": "1",
+        "queue": slot.replace("-", "_") if role == "queue" else None,
+        "generation": "1",
     } | more
 
 
@@ -115,6 +118,8 @@ def test_the_queues_are_those_of_the_server_that_runs_here(tmp_path, monkeypatch
     monkeypatch.setattr("panel.cli.processes.connect", lambda *_: nullcontext())
     monkeypatch.setattr("panel.cli.processes.processes", lambda _: [])
     monkeypatch.setattr("panel.cli.processes.controls.paused", lambda _: [])
+    monkeypatch.setattr("panel.cli.processes.needed_by_all", lambda _: 0)
+    monkeypatch.setattr("panel.cli.processes.usable_connections", lambda _: 97)
     url = "postgresql://published/x"
     assert judged({"database_url": url, "queues": ["index", "mine"]}) == ["index", "mine"]
     monkeypatch.setenv("DATABASE_URL", "postgresql://another/x")
@@ -124,3 +129,31 @@ def test_the_queues_are_those_of_the_server_that_runs_here(tmp_path, monkeypatch
 def test_a_problem_is_never_ready():
     assert not Report(problem="away").ready
     assert Report(problem="away").told() == "away"
+
+
+def test_children_are_summed_over_the_ready_processes_of_a_queue():
+    rows = [*everybody(), row("queue", "index-2", queue="index", children=5)]
+    found = report(EXPECTED, rows)
+    assert [asdict(c) for c in found.capacity] == [
+        {"queue": "index", "processes": 2, "children": 7},
+        {"queue": "big_jobs", "processes": 1, "children": 2},
+    ]
+    rows[-1]["phase"] = "draining"
+    assert [c.children for c in report(EXPECTED, rows).capacity] == [2, 2]
+    assert found.plain()["queues"][0]["children"] == 7
+
+
+def test_a_slot_of_two_hosts_is_two_processes_and_one_that_works_is_enough():
+    rows = [*everybody(), row("queue", "index", host="other", boot_id="x", queue="index")]
+    found = report(EXPECTED, rows)
+    assert found.ready
+    assert [(p.slot, p.host == "other") for p in found.processes if p.role == "queue"] == [
+        ("index", False),
+        ("big-jobs", False),
+        ("index", True),
+    ]
+    assert found.capacity[0].processes == 2
+    rows[1] |= {"phase": "stopped"}
+    found = report(EXPECTED, rows)
+    assert found.ready
+    assert [p.host for p in found.processes if p.slot == "index"] == ["other"]

@@ -46,6 +46,10 @@ MISTAKES = {
     "relay not first": ("group:relay", "priority", "400", "relay above queues"),
     "metrics not last": ("group:metrics", "priority", "201", "listener above metrics"),
     "a group of nobody": ("group:listener", "programs", "listener,ghost", "ghost"),
+    "starts again what has ended in order": ("program:index", "autorestart", "true", "autorestart"),
+    "a socket for everybody": ("unix_http_server", "chmod", "0777", "0700"),
+    "two processes with one slot": ("program:index", "numprocs", "2", "a slot for each process"),
+    "a number of processes that is none": ("program:index", "numprocs", "%(ENV_NO)s", "numprocs"),
     "a port for everybody": ("inet_http_server", "port", "9001", "inet_http_server"),
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import sysconfig
 from collections.abc import Iterable, Iterator
 from configparser import RawConfigParser
@@ -52,12 +53,22 @@ def shipped() -> Path:
     )
 
 
-def read(home: Path) -> RawConfigParser:
-    """The shipped configuration with the operator's own over it, as supervisord would read it."""
+def read(home: Path, file: Path | None = None) -> RawConfigParser:
+    """The configuration with the operator's own over it, as supervisord would read it.
+
+    Args:
+        home: whose conf/*.conf are read after it.
+        file: another supervisord.conf than the one that ships.
+
+    Raises:
+        ConfigurationError: the file cannot be read.
+    """
     parser = RawConfigParser(inline_comment_prefixes=(";", "#"), strict=False)
-    for file in (shipped(), *sorted((home / "conf").glob("*.conf"))):
-        here = str(file.parent).replace("%", "%%")
-        parser.read_string(file.read_text().replace("%(here)s", here), source=str(file))
+    if file is not None and not os.access(file, os.R_OK):
+        raise ConfigurationError.of("--supervisord", "a file", str(file), "correct the path")
+    for part in (file or shipped(), *sorted((home / "conf").glob("*.conf"))):
+        here = str(part.parent).replace("%", "%%")
+        parser.read_string(part.read_text().replace("%(here)s", here), source=str(part))
     parser.remove_section("include")
     return parser
 

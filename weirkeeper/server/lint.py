@@ -11,9 +11,11 @@ from configparser import RawConfigParser
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from weirkeeper.server.compose import programs, stop_seconds
+from weirkeeper.server.slots import numprocs
 
 STOP_ORDER = ("relay", "queues", "listener", "metrics")
 FIXED = {
+    "autorestart": "unexpected",
     "exitcodes": "0,78",
     "startretries": "10",
     "stopsignal": "TERM",
@@ -36,6 +38,7 @@ def lint(parser: RawConfigParser, settings: Settings, queues: Iterable[str]) -> 
     """
     if parser.has_section("inet_http_server"):
         raise _mistake("inet_http_server", "no such section", "one", "use the unix socket")
+    _check_socket(parser)
     _check_order(parser)
     ours = _members(parser, STOP_ORDER)
     for name in ours:
@@ -51,6 +54,13 @@ def lint(parser: RawConfigParser, settings: Settings, queues: Iterable[str]) -> 
                 f"add [program:{queue.replace('_', '-')}] in HOME/conf, in [group:queues] (plain "
                 "supervisord needs it; `weirkeeper server` adds it by itself)",
             )
+
+
+def _check_socket(parser: RawConfigParser) -> None:
+    """Whoever can write to the control socket can run anything as us."""
+    mode = parser.get("unix_http_server", "chmod", fallback="0700")
+    if int(mode, 8) & 0o077:
+        raise _mistake("unix_http_server chmod", "0700", mode, "restore it")
 
 
 def _check_order(parser: RawConfigParser) -> None:
@@ -73,6 +83,13 @@ def _check_program(parser: RawConfigParser, name: str) -> None:
         if section.get(option) != expected:
             got = section.get(option)
             raise _mistake(f"program:{name} {option}", expected, got, "restore it")
+    if numprocs(parser, name) > 1 and "--slot" not in section.get("command", ""):
+        raise _mistake(
+            f"program:{name} numprocs",
+            "a slot for each process",
+            section.get("numprocs"),
+            "add `--slot NAME-%(process_num)s` to its command: two processes with one slot refuse",
+        )
 
 
 def _check_stop_time(parser: RawConfigParser, name: str, settings: Settings) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
+from pathlib import Path
 
 from shared.clock import SYSTEM
 from shared.config.settings import Settings
@@ -37,6 +39,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         settings = Settings.load()
         deployment = checks.check(settings)
+        for note in deployment.notes:
+            complain(note)
         stop.install()
         return serve(settings, deployment, stop, began)
     except ConfigurationError as error:
@@ -44,31 +48,54 @@ def main(argv: list[str] | None = None) -> int:
         return exit_codes.CONFIGURATION
 
 
-def check(name: str = CHECK, *, plain: bool = False) -> int:
+def check(
+    name: str = CHECK, *, plain: bool = False, file: Path | None = None, as_json: bool = False
+) -> int:
     """Check everything, print the effective settings, start nothing.
 
     Args:
         name: who asks, before what is told to standard error.
         plain: as `supervisord -c supervisord.conf` would run it: what `weirkeeper server` adds by
             itself must be there, and the folders are made.
+        file: another supervisord.conf than the one that ships.
+        as_json: print one JSON object, with notes and the problem in it.
 
     Returns:
         0, or 78 after one line.
     """
+    notes: list[str] = []
     try:
         settings = Settings.load()
-        deployment = checks.check(settings)
+        deployment = checks.check(settings, file)
+        notes += deployment.notes
         if plain:
             checks.check_plain(deployment, settings)
         else:
-            for line in checks.check_server(deployment, settings):
-                complain(line, name)
+            notes += checks.check_server(deployment, settings)
+        if name == CHECK:
+            checks.check_handlers(settings, deployment.queues)
     except ConfigurationError as error:
-        complain(str(error), name)
-        return exit_codes.CONFIGURATION
+        return _refused(str(error), name, notes, as_json=as_json)
     shown = {**settings.describe(), "connection_budget": deployment.budget.spelled()}
+    if as_json:
+        shown = {"ok": True, "notes": notes, "settings": shown}
+    else:
+        _complain_all(notes, name)
     say(json.dumps(shown, indent=2, default=str))
     return exit_codes.OK
+
+
+def _refused(problem: str, name: str, notes: Sequence[str], *, as_json: bool) -> int:
+    if as_json:
+        say(json.dumps({"ok": False, "problem": problem, "notes": notes}, indent=2))
+    else:
+        complain(problem, name)
+    return exit_codes.CONFIGURATION
+
+
+def _complain_all(notes: Sequence[str], name: str) -> None:
+    for note in notes:
+        complain(note, name)
 
 
 def _now() -> float:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import threading
+from collections.abc import Iterator
 
 from panel.cli.output import print_json
 from panel.cli.processes import Process, Report, look
 from panel.cli.terminal import Column, here
 from shared.clock import SYSTEM
+from shared.config.budget import overdrawn
 
 HELP = "show which processes run; exit 0 once every one that should is ready, else 1"
 STYLES = {
@@ -69,7 +71,24 @@ def _print(found: Report) -> None:
     if found.processes:
         print(here().table(COLUMNS, [_row(process) for process in found.processes]))
         print()
+    for line in _capacity(found):
+        print(line)
     print(found.told())
+
+
+def _capacity(found: Report) -> Iterator[str]:
+    """How much each queue can do at once, and what that costs the server."""
+    told = [
+        f"{c.queue} {c.children}" + (f" ({c.processes} processes)" if c.processes > 1 else "")
+        for c in found.capacity
+    ]
+    if told:
+        yield f"jobs at once: {', '.join(told)}"
+    if found.connections is not None:
+        needed, usable = found.connections.needed, found.connections.usable
+        yield f"connections: at most {needed} of the server's {usable} usable ones"
+        if warning := overdrawn(needed, usable):
+            yield f"warning: {warning}"
 
 
 def _row(process: Process) -> tuple[object, ...]:

@@ -1,6 +1,6 @@
--- The newest life of each slot that beat within a day. A beat older than the lease is lost, whatever
+-- The newest life of each slot of each host that beat within a day. A beat older than the lease is lost, whatever
 -- the row says. Small table, sequential scan. Locks nothing.
-select distinct on (p.role, p.slot)
+select distinct on (p.role, p.slot, p.host)
        p.role, p.slot,
        case
          when p.phase <> 'stopped' and p.beat_at < clock_timestamp() - interval '15 s' then 'lost'
@@ -9,4 +9,4 @@ select distinct on (p.role, p.slot)
        extract(epoch from clock_timestamp() - p.beat_at)::float8
 from weirkeeper.process p
 where p.beat_at > clock_timestamp() - interval '1 day'
-order by p.role, p.slot, p.epoch desc
+order by p.role, p.slot, p.host, p.epoch desc
