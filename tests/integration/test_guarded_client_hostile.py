@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import ssl
 import time
 import warnings
-import zlib
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,8 +13,9 @@ from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from tests.support import receivers as r
 from tests.support.calls import LONG, SHORT, measured, post
+from tests.support.hostile import BOMBS, HOSTILE
 from workers.sideeffects.http.client import GuardedClient
-from workers.sideeffects.http.exchange import Outgoing
+from workers.sideeffects.http.exchange import Limits, Outgoing
 
 MOST_MEMORY = 20 * 1024 * 1024
 
@@ -37,88 +36,6 @@ def client(ca_file) -> GuardedClient:
 
 
 # Receivers that are hostile
-
-
-BOMB = zlib.compressobj(9, zlib.DEFLATED, 31)
-BOMBS = {
-    "gzip": BOMB.compress(bytes(50_000_000)) + BOMB.flush(),
-    "deflate": zlib.compress(bytes(50_000_000), 9),
-    "br": b"\x5b\xff\xff\xff" * 5_000,
-    "zstd": b"\x28\xb5\x2f\xfd" * 5_000,
-    "gzip, gzip, gzip": gzip.compress(gzip.compress(gzip.compress(bytes(20_000_000)))),
-}
-
-
-def bomb(encoding: str) -> r.Behaviour:
-    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: "
-    body = BOMBS[encoding]
-    return r.answering(f"{head}{len(body)}\r\n\r\n".encode() + body)
-
-
-def answer(text: bytes) -> r.Behaviour:
-    return r.answering(b"HTTP/1.1 " + text)
-
-
-# (behaviour, the error, status, how the body may end)
-HOSTILE = {
-    "never answers": (r.never_answers, "response_timeout", None, ""),
-    "trickled headers": (r.trickled_headers, "response_timeout", None, ""),
-    "endless headers": (r.endless_headers, "response_too_large", None, ""),
-    "one endless header": (r.one_endless_header, "response_too_large", None, ""),
-    "endless 1xx": (r.endless_informational, "response_too_large", None, ""),
-    "trickled 1xx": (r.trickled_informational, "response_timeout", None, ""),
-    "trickled body": (r.trickled_body, "", 200, "timeout"),
-    "trickled chunks": (r.trickled_chunks, "", 200, "timeout"),
-    "silent body": (r.silent_body, "", 200, "timeout"),
-    "250 MB body": (r.huge_body, "", 200, "too_large"),
-    **{f"bomb of {name}": (bomb(name), "", 200, "whole too_large") for name in BOMBS},
-    "resets": (r.resets, "connection_reset", None, ""),
-    "hangs up": (r.answering(), "connection_reset", None, ""),
-    "hangs up in the head": (answer(b"200 OK\r\nX-A: "), "connection_reset", None, ""),
-    "101": (
-        answer(b"101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"),
-        "protocol_error",
-        None,
-        "",
-    ),
-    "two lengths": (
-        answer(b"200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc"),
-        "protocol_error",
-        None,
-        "",
-    ),
-    "length and chunks": (
-        answer(b"200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-        "",
-        200,
-        "whole",
-    ),
-    "unknown framing": (
-        answer(b"200 OK\r\nTransfer-Encoding: x\r\n\r\n"),
-        "protocol_error",
-        None,
-        "",
-    ),
-    "NUL in a header": (answer(b"200 OK\r\nX-A: a\x00b\r\n\r\n"), "protocol_error", None, ""),
-    "header without a name": (answer(b"200 OK\r\n: b\r\n\r\n"), "protocol_error", None, ""),
-    "not ASCII in a header": (
-        answer("200 OK\r\nX-A: é中\r\nContent-Length: 0\r\n\r\n".encode()),
-        "",
-        200,
-        "whole",
-    ),
-    "short body": (answer(b"200 OK\r\nContent-Length: 9\r\n\r\nab"), "", 200, "cut"),
-    "short chunk": (
-        answer(b"200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nab"),
-        "",
-        200,
-        "cut",
-    ),
-    "bad chunk": (answer(b"200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"), "", 200, "cut"),
-    "no HTTP at all": (r.answering(b"SSH-2.0-OpenSSH_9\r\n\r\n"), "protocol_error", None, ""),
-    "HTTP/2": (r.answering(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "protocol_error", None, ""),
-    "status of two digits": (answer(b"20 OK\r\n\r\n"), "protocol_error", None, ""),
-}
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -230,3 +147,35 @@ def test_a_call_does_not_outlive_its_lease(client):
     assert found.error == "response_timeout"
     assert seconds <= 1.0 + 2 * late.worst
     assert client.send(outgoing, until=begun).error == "dns_timeout"
+
+
+def test_what_a_call_costs_is_seen(client):
+    """The meter of this file is none that always says nothing: an answer that is kept shows."""
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 60000000\r\n\r\n" + bytes(60_000_000)
+    wide = Limits(seconds=60, wire_bytes=70_000_000, body_bytes=60_000_000, body_seconds=60)
+    with r.Receiver(r.answering(answer)) as receiver:
+        found, seconds, _, grown = measured(
+            client, f"http://{r.NAME}:{receiver.port}/", limits=wide
+        )
+    assert found.ended == "whole"
+    assert grown > 40_000_000
+    assert seconds > 0
+
+
+CANARY = "canary-of-a-secret"
+
+
+def test_no_secret_of_either_side_is_logged_or_shown(client, authority, caplog):
+    caplog.set_level("DEBUG")
+    told = f"HTTP/1.1 302 X\r\nSet-Cookie: {CANARY}\r\nLocation: /?t={CANARY}\r\n\r\n".encode()
+    behaviours = [r.answering(told), r.answering(), r.answering(b"no HTTP " + CANARY.encode())]
+    for behaviour in behaviours:
+        for scheme, context in (("http", None), ("https", authority.server(r.NAME))):
+            with r.Receiver(behaviour, context) as receiver:
+                url = f"{scheme}://{r.NAME}:{receiver.port}/?token={CANARY}"
+                outgoing = Outgoing("POST", url, [("authorization", CANARY)], CANARY.encode())
+                shown = repr((outgoing, client.send(outgoing, limits=LONG)))
+            assert CANARY not in shown
+    for url in (f"https://me:{CANARY}@h.example.org/", f"https://h.example.org/\t{CANARY}"):
+        assert CANARY not in repr(client.send(Outgoing("POST", url)))
+    assert CANARY not in caplog.text

@@ -18,13 +18,13 @@ class Outgoing:
 
     Attributes:
         method: "POST".
-        url: as its owner gave it; judged by the client.
+        url: as its owner gave it; judged by the client. Its query may hold a token.
         headers: without Host and Content-Length, which the client writes.
         body: sent as it is.
     """
 
     method: str
-    url: str
+    url: str = field(repr=False)
     headers: Sequence[tuple[str, str]] = field(default=(), repr=False)
     body: bytes = field(default=b"", repr=False)
 
