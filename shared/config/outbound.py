@@ -10,7 +10,6 @@ import ipaddress
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from shared.config.env import Environment
 from shared.errors import ConfigurationError
@@ -106,8 +105,14 @@ def _network(item: str) -> Network | None:
 
 
 def _ca_file(raw: str) -> str:
-    if raw and not Path(raw).is_file():
+    if not raw:
+        return raw
+    import ssl  # noqa: PLC0415  (10 ms that only those pay who set it)
+
+    try:
+        ssl.create_default_context(cafile=raw)
+    except (OSError, ssl.SSLError) as error:
         raise ConfigurationError.of(
-            "WEIRKEEPER_OUTBOUND_CA", "a file of certificates in PEM", raw, "correct the path"
-        )
+            "WEIRKEEPER_OUTBOUND_CA", "a file of certificates in PEM", raw, f"correct it ({error})"
+        ) from error
     return raw

@@ -10,29 +10,16 @@ import ssl
 
 import httpx
 
-from shared.errors import ConfigurationError
-
 
 def trust(ca_file: str = "") -> ssl.SSLContext:
     """A context for clients: TLS 1.2 or newer, names checked.
 
     Args:
-        ca_file: PEM bundle of further authorities; "" = none.
-
-    Raises:
-        ConfigurationError: the file cannot be read or holds no certificate.
+        ca_file: PEM bundle of further authorities; "" = none. Settings have seen that it is one.
     """
     context = httpx.create_ssl_context(trust_env=False)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION
     if ca_file:
-        try:
-            context.load_verify_locations(cafile=ca_file)
-        except (OSError, ssl.SSLError) as error:
-            raise ConfigurationError.of(
-                "WEIRKEEPER_OUTBOUND_CA",
-                "a file of certificates in PEM",
-                ca_file,
-                f"correct it ({error})",
-            ) from error
+        context.load_verify_locations(cafile=ca_file)
     return context

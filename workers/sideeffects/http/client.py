@@ -38,9 +38,6 @@ class GuardedClient:
         ca_file: further authorities to trust (PEM); "" = none.
         resolver: finds addresses; None = the system's.
         clock: tells the time.
-
-    Raises:
-        ConfigurationError: the file of authorities cannot be used.
     """
 
     def __init__(

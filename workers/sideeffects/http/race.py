@@ -49,15 +49,17 @@ class _Race:
 
     def run(self) -> socket.socket:
         """See `connect`."""
-        self._begin()
         while self._running or self._waiting:
             left = self._attempt.remaining()
+            if not self._running:  # the first, or the one before failed at once
+                self._begin()
+                continue
             pause = min(left, STAGGER) if self._waiting else left
             ready = self._poll.poll(pause * 1000)
             winner = next(filter(None, [self._ended(fd) for fd, _ in ready]), None)
             if winner is not None:
                 return winner
-            if self._waiting and (not ready or not self._running):
+            if self._waiting and not ready:
                 self._begin()
         raise Failed(_code(self._errors), ", ".join(map(os.strerror, self._errors)))
 
