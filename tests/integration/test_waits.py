@@ -12,6 +12,7 @@ import pytest
 from shared.errors import DatabaseUnavailable, InvalidArguments, NotFound
 from shared.notices.waiters import LIMIT
 from shared.postgres.connect import Use, connect
+from shared.postgres.retention import prune_jobs
 from shared.postgres.statements import statement
 from shared.postgres.waits import PostgresWaits
 from tests.support.rows import enqueue, fan_out, finish, record
@@ -231,6 +232,28 @@ def test_a_fanout_is_awaited(waits, conn, database_url):
 def test_an_unknown_event_is_not_found(waits, event_id):
     with pytest.raises(NotFound, match="event: expected"):
         waits.await_fanout(event_id, "corpus.index", 5)
+
+
+def test_a_job_that_is_removed_while_somebody_waits_is_gone(waits, conn, monkeypatch):
+    monkeypatch.setattr("shared.postgres.waits.POLL", 60)
+    job_id = enqueue(conn)
+    ends: list[float] = []
+
+    def wait() -> None:
+        with pytest.raises(NotFound, match="one that is kept"):
+            waits.wait(job_id, 60)
+        ends.append(time.monotonic())
+
+    thread = in_thread(wait)
+    until(lambda: listeners(conn), 5, "somebody listens")
+    with conn.transaction():
+        conn.execute("select weirkeeper.cancel_jobs(array[%s::bigint])", [job_id])
+        assert prune_jobs(conn, 0, 0, lambda: False).rows == 1
+    removed = time.monotonic()
+    thread.join(30)
+    assert ends[0] - removed < 1
+    with pytest.raises(NotFound):
+        waits.wait(job_id, 60)
 
 
 def test_forged_notices_change_nothing(waits, conn, database_url):

@@ -99,6 +99,17 @@ def test_what_cannot_work_is_refused(build, said):
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["a" * 70, "a" * 42, "Index", 'in"dex', "in'dex", "in.dex", "in\0dex", "in dex", "ä", "a\n"],
+)
+def test_a_queue_has_a_plain_name(name):
+    """It is part of a program's name and of files, and its channel is made of a number alone."""
+    with pytest.raises(ConfigurationError, match="queue name"):
+        Queue(name)
+    assert Queue("a" * 41).name == "a" * 41
+
+
 def test_an_application_expands_its_routes():
     app = App(event_types=(CHANGED,), kinds=(MAIL,), subscriptions=(SUB,)).check()
     assert app.routes == [("shop.order.paid", SUB)]

@@ -1,0 +1,146 @@
+"""What a queue process stores, when its rows are fought over, its owner's row is gone, or the schema
+is changed under it: nothing is lost, nothing is run twice.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import psycopg
+import pytest
+
+from shared.postgres.inspector import PostgresInspector
+from tests.support.queue import TestQueue, queue
+from tests.support.waiting import pause, until
+
+__all__ = ["queue"]
+
+LOCK = "select from weirkeeper.running where job_id = %s for update"
+# A finish that holds rows and waits for one that another session has.
+BLOCKED = (
+    "select 1 from pg_stat_activity where datname = current_database()"
+    " and application_name = 'weirkeeper t work' and %s = any (pg_blocking_pids(pid))"
+)
+
+
+def test_ends_that_lose_a_deadlock_are_written_again(queue: TestQueue) -> None:
+    """Three times the server ends the transaction that writes two ends; both are kept."""
+    program = queue.start()
+    jobs = sorted(int(queue.enqueue("sleep", {"seconds": 1.0})) for _ in range(2))
+    for job in jobs:
+        queue.begun(str(job))
+    first, last = jobs
+    with psycopg.connect(queue.url) as other:
+        other.execute("set deadlock_timeout = '1min'")  # it is never the one that is ended
+        other.execute(LOCK, (last,))
+        until(lambda: all(queue.effects(str(job), "end") for job in jobs), 10, "both have ended")
+        for turn in range(3):
+            me = other.info.backend_pid
+            until(
+                lambda m=me: queue.conn.execute(BLOCKED, (m,)).fetchone(),
+                20,
+                "the ends wait for us",
+            )
+            other.execute("savepoint before")
+            other.execute(LOCK, (first,))  # the circle is closed, and the finish is ended
+            other.execute("rollback to before")
+            until(lambda t=turn: program.text().count("40P01") > t, 10, "the deadlock is told")
+    for job in jobs:
+        assert queue.final(str(job))["outcome"] == "completed"
+        assert len(queue.effects(str(job))) == 1
+    assert program.running()
+
+
+@pytest.mark.parametrize(
+    "seconds", [3, pytest.param(35, marks=[pytest.mark.slow, pytest.mark.timeout(120)])]
+)
+def test_ends_are_tried_for_as_long_as_their_rows_are_held(queue: TestQueue, seconds: int) -> None:
+    """Beyond the bounds of a lock and of a statement; the beat goes on, so nobody rescues."""
+    program = queue.start()
+    queue.start("--slot", "other")
+    jobs = [queue.enqueue("sleep", {"seconds": 0.3}) for _ in range(3)]
+    for job in jobs:
+        queue.begun(job)
+    with psycopg.connect(queue.url) as other:
+        other.execute("select from weirkeeper.running for update")
+        until(lambda: all(queue.effects(job, "end") for job in jobs), 10, "all have ended")
+        pause(seconds, "the rows are held longer than a statement may take")
+        assert not any(queue.attempts(job) for job in jobs)
+    assert {queue.final(job, timeout=30)["outcome"] for job in jobs} == {"completed"}
+    assert {len(queue.effects(job)) for job in jobs} == {1}
+    assert program.running()
+
+
+def test_jobs_of_a_process_whose_row_is_gone_are_run_again(queue: TestQueue) -> None:
+    program = queue.start()
+    jobs = [queue.enqueue("sleep", {"seconds": 1.0}) for _ in range(3)]
+    for job in jobs:
+        queue.begun(job)
+    program.send(signal.SIGKILL)
+    program.wait(5)
+    queue.conn.execute("delete from weirkeeper.process")
+    queue.start()
+    for job in jobs:
+        assert queue.final(job, timeout=30)["outcome"] == "completed"
+        assert queue.outcomes(job) == ["rescued", "completed"]
+
+
+MADE = "select pg_get_functiondef('weirkeeper.job_complete'::regproc)"
+CHANGES = (
+    "alter table weirkeeper.job add column planted integer",
+    "alter table weirkeeper.running add column planted integer default 7",
+    "alter table weirkeeper.ready alter column attempt type bigint",
+    "alter table weirkeeper.job alter column max_attempts type bigint",
+    "alter table weirkeeper.job drop column planted",
+)
+
+
+def test_the_schema_changes_while_jobs_run(queue: TestQueue) -> None:
+    """Plans are thrown away, a statement may fail once for each session; no job is lost."""
+    program = queue.start()
+    jobs: list[str] = []
+    stop = threading.Event()
+
+    def producer() -> None:
+        with psycopg.connect(queue.url, autocommit=True) as conn:
+            while not stop.wait(0.005):
+                row = conn.execute("select weirkeeper.enqueue('t.noop')").fetchone()
+                jobs.append(str(row[0]))
+
+    thread = threading.Thread(target=producer)
+    thread.start()
+    until(lambda: queue.count("attempt") > 20, 10, "statements are prepared")
+    with psycopg.connect(queue.url, autocommit=True) as admin:
+        admin.execute("set lock_timeout = '2s'")
+        for change in CHANGES:
+            before = queue.count("attempt")
+            _patiently(admin, change)
+            until(lambda b=before: queue.count("attempt") > b + 5, 20, f"jobs run after: {change}")
+    stop.set()
+    thread.join()
+    for job in jobs:
+        queue.final(job)
+    assert all(queue.outcomes(job) == ["completed"] for job in jobs)
+    failed = [line for line in program.records() if "the database fails" in line.get("message", "")]
+    assert len(failed) <= len(CHANGES), failed
+    assert program.running()
+    inspector = PostgresInspector(queue.conn)
+    assert inspector.get(jobs[-1]).state == "completed"
+
+
+def _patiently(admin: psycopg.Connection, change: str) -> None:
+    """As a migration does: it waits briefly for its locks, and tries again.
+
+    A function that keeps the type of a column in a plan of its own is made anew with it.
+    """
+    for _ in range(20):
+        try:
+            with admin.transaction():
+                admin.execute(change)
+                [made] = admin.execute(MADE).fetchone()
+                admin.execute(made)
+        except psycopg.errors.LockNotAvailable:
+            continue
+        return
+    raise AssertionError(f"never got its locks: {change}")
