@@ -9,19 +9,28 @@ without what it told, so that it cannot hold up the others.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from shared.errors import DatabaseRefused
-from shared.jobs.work import Finish, Work
+from shared.jobs.work import Claim, Completed, Finish, Work
 from workers.assignment import Assignment
 from workers.executor import Done
-from workers.verdicts import bare
+from workers.verdicts import bare, plain
 
 FLUSH_AT = 64  # ends
 FLUSH_AFTER = 0.005  # seconds
 BATCH = 500  # ends in one transaction
 
 log = logging.getLogger(__name__)
+
+
+class Written(NamedTuple):
+    """What the database has: claims that are over, and of those that told something their ends."""
+
+    claims: Sequence[Claim]
+    finishes: Sequence[Finish]
 
 
 class Completer:
@@ -36,52 +45,102 @@ class Completer:
         self._queue = assignment.name
         self._wake = wake
         self._instruments = assignment.instruments
+        self._attempts = assignment.instruments.job_attempts_total
         self._clock = assignment.clock
+        self._runs: list[tuple[Completed, float]] = []
         self._pending: list[Done] = []
+        self._taken_in = 0  # ends; counted by the pool's thread alone
+        self._written = 0  # of them; counted by the database's thread alone
         self._urgent = False
         self._settle = assignment.instruments.job_settle_seconds.labels(self._queue)
 
     def put(self, done: Done) -> None:
         """Take an end, from the pool's thread."""
         self._pending.append(done)
-        self._urgent = self._urgent or done.claim.awaited
-        if self._urgent or len(self._pending) in (1, FLUSH_AT):
+        self._taken(1, done.claim.awaited)
+
+    def put_run(self, run: Completed, ended: float) -> None:
+        """Take jobs that completed and have nothing to tell, from the pool's thread."""
+        self._runs.append((run, ended))
+        self._taken(len(run.claims), any(claim.awaited for claim in run.claims))
+
+    def _taken(self, more: int, urgent: bool) -> None:
+        before = self.pending
+        self._taken_in += more
+        self._urgent = self._urgent or urgent
+        if self._urgent or not before or before < FLUSH_AT <= before + more:
             self._wake()
 
     @property
     def pending(self) -> int:
         """Ends not written yet."""
-        return len(self._pending)
+        return self._taken_in - self._written
 
     def due_in(self) -> float | None:
         """Seconds until the next flush; None = nothing is pending."""
-        if not self._pending:
+        first = [done.ended for done in self._pending[:1]] + [at for _, at in self._runs[:1]]
+        if not first:
             return None
-        if self._urgent or len(self._pending) >= FLUSH_AT:
+        if self._urgent or self.pending >= FLUSH_AT:
             return 0.0
-        return max(0.0, self._pending[0].ended + FLUSH_AFTER - self._clock.monotonic())
+        return max(0.0, min(first) + FLUSH_AFTER - self._clock.monotonic())
 
-    def flush(self, work: Work) -> list[Done]:
-        """Write what is pending, at most BATCH.
+    def flush(self, work: Work) -> Written:
+        """Write what is pending: at most BATCH plain successes, and BATCH other ends.
 
         Returns:
-            The runs that are done with.
+            What is done with.
 
         Raises:
             DatabaseUnavailable: nothing was forgotten: call it again.
         """
-        self._urgent = False  # before the batch is taken: what comes meanwhile sets it again
-        batch = self._pending[:BATCH]
-        if not batch:
-            return []
+        self._urgent = False  # before anything is taken: what comes meanwhile sets it again
         try:
-            held = self._write(work, [done.finish for done in batch])
+            claims = self._flush_runs(work)
+            finishes = self._flush_rest(work)
         except BaseException:
             self._urgent = True
             raise
+        self._urgent = self._urgent or bool(self._pending or self._runs)
+        return Written(claims + [done.claim for done in finishes], [d.finish for d in finishes])
+
+    def _flush_runs(self, work: Work) -> list[Claim]:
+        batch: list[tuple[Completed, float]] = []
+        claims: list[Claim] = []
+        for run, ended in list(self._runs):
+            if claims and len(claims) + len(run.claims) > BATCH:
+                break
+            batch.append((run, ended))
+            claims += run.claims
+        if not claims:
+            return []
+        runs = [run for run, _ in batch]
+        try:
+            held = work.complete(runs)
+        except DatabaseRefused:
+            held = self._write(work, [plain(c, run.started_at) for run in runs for c in run.claims])
+        del self._runs[: len(batch)]
+        self._written += len(claims)
+        now = self._clock.monotonic()
+        for run, ended in batch:
+            self._settle.observe(now - ended, len(run.claims))
+        for kind, times in Counter([claim.kind for claim in claims]).items():
+            self._attempts.labels(self._queue, kind, "completed").inc(times)
+        self._late(len(claims) - held)
+        return claims
+
+    def _flush_rest(self, work: Work) -> list[Done]:
+        batch = self._pending[:BATCH]
+        if not batch:
+            return []
+        held = self._write(work, [done.finish for done in batch])
         del self._pending[: len(batch)]
-        self._urgent = self._urgent or bool(self._pending)
-        self._count(batch, held)
+        self._written += len(batch)
+        now = self._clock.monotonic()
+        for done in batch:
+            self._settle.observe(now - done.ended)
+            self._attempts.labels(self._queue, done.claim.kind, done.finish.outcome).inc()
+        self._late(len(batch) - held)
         return batch
 
     def _write(self, work: Work, finishes: Sequence[Finish]) -> int:
@@ -93,13 +152,7 @@ class Completer:
             log.warning("the end of job %s is stored without words: %s", finishes[0].job_id, error)
             return work.finish([bare(finishes[0])])
 
-    def _count(self, batch: Sequence[Done], held: int) -> None:
-        now = self._clock.monotonic()
-        for done in batch:
-            self._settle.observe(now - done.ended)
-            self._instruments.job_attempts_total.labels(
-                self._queue, done.claim.kind, done.finish.outcome
-            ).inc()
-        if held < len(batch):
-            self._instruments.lease_lost_total.labels("job").inc(len(batch) - held)
-            log.warning("%d ends came too late: their jobs had another owner", len(batch) - held)
+    def _late(self, ends: int) -> None:
+        if ends:
+            self._instruments.lease_lost_total.labels("job").inc(ends)
+            log.warning("%d ends came too late: their jobs had another owner", ends)

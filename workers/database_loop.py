@@ -169,13 +169,16 @@ class DatabaseLoop:
         self._on_turn()
 
     def _flush(self, work: Work) -> None:
-        for done in self._completer.flush(work):
-            if self._held.get(done.claim.job_id) is done.claim:
-                del self._held[done.claim.job_id]
-            if done.finish.delay == 0:
+        written = self._completer.flush(work)
+        held = self._held
+        for claim in written.claims:
+            if held.get(claim.job_id) is claim:
+                del held[claim.job_id]
+        for finish in written.finishes:
+            if finish.delay == 0:
                 self._producer.look("free")
-            elif done.finish.delay is not None:
-                self._upkeep.expect(done.finish.delay)
+            elif finish.delay is not None:
+                self._upkeep.expect(finish.delay)
 
     def _give_back(self, work: Work) -> None:
         if self._returns:
@@ -186,7 +189,7 @@ class DatabaseLoop:
     def _claim(self, work: Work) -> None:
         claims = self._producer.turn(work, self._executor.room())
         if claims:
-            self._held.update((claim.job_id, claim) for claim in claims)
+            self._held.update({claim.job_id: claim for claim in claims})
             self._executor.put(claims)
 
     def _rest(self, work: Work) -> None:

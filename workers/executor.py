@@ -1,8 +1,9 @@
 """Between the two loops: claims come in from the database's thread, ends go back to it.
 
-The pool's loop (main thread) feeds free children from the buffer and turns each end into a
-verdict. The database's loop asks how many claims there is room for. What both touch is only
-touched in ways that are atomic, or by one side alone. Never does I/O but to wake the other loop.
+The pool's loop (main thread) feeds free children from the buffer, short jobs together, and turns
+each end into a verdict. The database's loop asks how many claims there is room for. What both touch
+is only touched in ways that are atomic, or by one side alone. Never does I/O but to wake the other
+loop.
 """
 
 from __future__ import annotations
@@ -12,22 +13,31 @@ import os
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil
+from typing import Protocol
 
 from shared.jobs.failures import place
-from shared.jobs.work import Claim, Finish
+from shared.jobs.work import Claim, Completed, Finish
 from workers.assignment import Assignment
+from workers.lengths import Lengths
+from workers.pool.chunk import End, Job, Run
 from workers.pool.pool import Pool
-from workers.pool.slot import End, Job
 from workers.verdicts import verdict
 
 AHEAD = 0.05  # seconds of work that may be claimed before a child is free
-MOST_AHEAD = 100  # claims in the buffer, however short jobs are
-SLOW_DECAY = 0.1  # weight of a new, shorter job in the estimate of a job's length
+MOST_AHEAD = 1000  # claims in the buffer, however short jobs are
+MOST_AT_ONCE = 500  # claims asked for in one statement
+TOGETHER = 0.005  # seconds of measured work that one child is given in one message
+MOST_TOGETHER = 50  # jobs in one message
+MOST_BYTES = 64 * 1024  # of such a message; a longer job goes alone
+UNKNOWN = 1.0  # seconds that a job of a kind never seen is taken to last: it goes alone
 MARK_AFTER = 0.3  # seconds that a job runs before the database is told that it started
 
 _WORTH_A_LINE = ("failed", "timeout", "crashed")
 
 log = logging.getLogger(__name__)
+
+Waiting = tuple[Claim, float]  # a claim, and when it came
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +49,18 @@ class Done:
     ended: float  # monotonic
 
 
+class Ends(Protocol):
+    """What the executor tells of: the completer. In the pool's thread."""
+
+    def put(self, done: Done) -> None:
+        """A run ended."""
+        ...
+
+    def put_run(self, run: Completed, ended: float) -> None:
+        """Jobs completed, with nothing to tell."""
+        ...
+
+
 class Executor:
     """Runs claims on the pool.
 
@@ -47,28 +69,27 @@ class Executor:
 
     Args:
         assignment: what this process is there for.
-        done: called in the pool's thread with every run that ended.
+        ends: told of every run that ended.
         wake: wakes the database's loop when there is room for more claims.
     """
 
-    def __init__(
-        self, assignment: Assignment, done: Callable[[Done], None], wake: Callable[[], None]
-    ) -> None:
+    def __init__(self, assignment: Assignment, ends: Ends, wake: Callable[[], None]) -> None:
         self._assignment = assignment
-        self._done = done
+        self._ends = ends
         self._wake_database = wake
         self._clock = assignment.clock
         instruments, queue = assignment.instruments, assignment.name
         self._pickup = instruments.job_pickup_seconds.labels(queue)
         self._run_seconds = instruments.job_run_seconds
-        self._buffer: deque[tuple[Claim, float]] = deque()
+        self._buffer: deque[Waiting] = deque()
         self._running: dict[int, Claim] = {}
-        self._unmarked: deque[tuple[Claim, float]] = deque()
+        self._unmarked: deque[tuple[list[Claim], float]] = deque()
         self._cancels: deque[int] = deque()
-        self._length = 1.0  # seconds, estimate: quick to rise, slow to fall
+        self._cancelling = 0  # id of the job whose end the pool is asked for just now
+        self._lengths = Lengths(UNKNOWN)
         self._pool: Pool | None = None
         self._closed = False
-        self._free = 0
+        self._room = 0
         self.outcomes: Counter[str] = Counter()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
 
@@ -80,84 +101,129 @@ class Executor:
         pool.watch(self._wake, self._woken)
 
     def tend(self) -> None:
-        """After a turn of the pool: feed children that came up, ask for claims if there is room."""
+        """After a turn of the pool: feed free children, ask for claims if there is more room."""
         self.feed()
-        free = 0 if self._pool is None else self._pool.free
-        if free > self._free:
+        room = self.room()
+        if room > self._room:
             self._wake_database()
-        self._free = free
+        self._room = room
 
     def close(self) -> None:
         """Begin no more jobs: what is buffered, or still comes in, is to be taken back."""
         self._closed = True
+        if self._pool is not None:
+            self._pool.take_back()
 
     def feed(self) -> None:
         """Hand what is buffered to free children."""
-        while self._pool is not None and self._pool.free and not self._closed:
-            try:
-                claim, arrived = self._buffer.popleft()
-            except IndexError:
-                return
-            self._hand_over(self._pool, claim, arrived)
+        pool = self._pool
+        while pool is not None and pool.free and self._buffer and not self._closed:
+            self._hand_over(pool, self._chunk(ceil(len(self._buffer) / pool.free)))
 
-    def _hand_over(self, pool: Pool, claim: Claim, arrived: float) -> None:
-        now = self._clock.monotonic()
-        runs_already = claim.job_id in self._running
-        self._running[claim.job_id] = claim
-        if runs_already:
-            # A crash of Postgres lost a claim that was committed asynchronously: the job was in
-            # line again while our child runs it. It goes on, under the new claim.
+    def _chunk(self, most: int) -> list[Waiting]:
+        """What the next child is given: short jobs together, any other alone."""
+        chunk: list[Waiting] = []
+        seconds, size = 0.0, 0
+        while len(chunk) < min(most, MOST_TOGETHER):
+            try:
+                waiting = self._buffer.popleft()
+            except IndexError:
+                break
+            claim = waiting[0]
+            seconds += self._lengths.of(claim.kind)
+            size += len(claim.line)
+            if chunk and (claim.awaited or seconds > TOGETHER or size > MOST_BYTES):
+                self._buffer.appendleft(waiting)
+                break
+            runs_already = claim.job_id in self._running
+            self._running[claim.job_id] = claim
+            if not runs_already:
+                chunk.append(waiting)
+            # Else a crash of Postgres lost a claim that was committed asynchronously: the job was
+            # in line again while our child runs it. It goes on, under the new claim.
+            if claim.awaited:
+                break
+        return chunk
+
+    def _hand_over(self, pool: Pool, chunk: Sequence[Waiting]) -> None:
+        if not chunk:
             return
+        claims = [claim for claim, _ in chunk]
         try:
-            pool.give(Job(claim.job_id, claim.line, claim.timeout))
+            pool.give(claims)
         except IndexError:  # the last free child turned out to be dead
-            del self._running[claim.job_id]
-            self._buffer.appendleft((claim, arrived))
+            for claim in claims:
+                del self._running[claim.job_id]
+            self._buffer.extendleft(reversed(chunk))
         else:
-            self._pickup.observe(claim.ready_age + now - arrived)
-            self._unmarked.append((claim, now))
+            now = self._clock.monotonic()
+            self._pickup.observe_each([claim.ready_age + now - came for claim, came in chunk])
+            self._unmarked.append((claims, now))
 
     def ended(self, end: End) -> None:
-        """A run ended: judge it, and give its child the next."""
+        """A run ended that has something to tell: judge it."""
         claim = self._running.pop(end.key)
-        self._estimate(end.seconds)
+        self._measure(claim.kind, end.seconds, 1)
         kind = self._assignment.kinds[claim.kind]
         finish = verdict(claim, end, kind.backoff, kind.outage)
-        self._run_seconds.labels(self._assignment.name, claim.kind).observe(end.seconds)
         self.outcomes[finish.outcome] += 1
         if end.outcome in _WORTH_A_LINE or finish.horizon is not None:
             _tell(claim, end, finish)
-        self._done(Done(claim, finish, self._clock.monotonic()))
-        self.feed()
-        if not self._buffer:
-            self._wake_database()
+        self._ends.put(Done(claim, finish, self._clock.monotonic()))
+
+    def completed(self, run: Run) -> None:
+        """Jobs completed in one child, with nothing more to tell."""
+        claims = [self._running.pop(job.job_id) for job in run.jobs]
+        each = run.seconds / len(claims)
+        for kind, times in Counter([claim.kind for claim in claims]).items():
+            self._measure(kind, each, times)
+        self.outcomes["completed"] += len(claims)
+        self._ends.put_run(Completed(claims, run.started_at), self._clock.monotonic())
+
+    def returned(self, jobs: Sequence[Job]) -> None:
+        """No child has begun these: they are next in line, or end here if that was asked for."""
+        now = self._clock.monotonic()
+        back: list[Waiting] = []
+        for job in jobs:
+            if job.job_id == self._cancelling:
+                why = "cancelled by hand before it was started"
+                self.ended(End(job.job_id, "interrupted", None, 0.0, error=why, cause="by_hand"))
+            else:
+                back.append((self._running.pop(job.job_id), now))
+        self._buffer.extendleft(reversed(back))
 
     def _woken(self) -> None:
         os.eventfd_read(self._wake)
         while self._pool is not None and self._cancels:
-            self._pool.cancel(self._cancels.popleft())
-        self.feed()
+            self._cancelling = self._cancels.popleft()
+            self._pool.cancel(self._cancelling)
+        self._cancelling = 0
 
-    def _estimate(self, seconds: float) -> None:
-        shorter = self._length + SLOW_DECAY * (seconds - self._length)
-        self._length = max(seconds, shorter)
+    def _measure(self, kind: str, seconds: float, times: int) -> None:
+        self._lengths.learn(kind, seconds, times)
+        self._run_seconds.labels(self._assignment.name, kind).observe(seconds, times)
 
     # The database's thread.
 
     def room(self) -> int:
-        """How many claims it can use: one per free child, and a little work ahead of them."""
+        """How many claims it can use: one per free child, and a little work ahead of them.
+
+        None until half of that work is done: claims are cheap by the hundred.
+        """
         pool = self._pool
         if pool is None or self._closed:
             return 0
-        ahead = min(
-            MOST_AHEAD, int(self._assignment.queue.children * AHEAD / max(self._length, 1e-5))
-        )
-        return max(0, pool.free + ahead - len(self._buffer))
+        children = self._assignment.queue.children
+        ahead = min(MOST_AHEAD, int(children * AHEAD / max(self._lengths.longest, 1e-5)))
+        waiting = len(self._buffer)
+        if waiting > max(pool.free, ahead // 2):
+            return 0
+        return max(0, min(MOST_AT_ONCE, pool.free + ahead - waiting))
 
     def put(self, claims: list[Claim]) -> None:
         """Take claims in."""
         now = self._clock.monotonic()
-        self._buffer.extend((claim, now) for claim in claims)
+        self._buffer.extend([(claim, now) for claim in claims])
         os.eventfd_write(self._wake, 1)
 
     def take_back(self, older: float = 0.0) -> list[Claim]:
@@ -170,7 +236,7 @@ class Executor:
         except IndexError:  # a child was faster
             pass
         if taken:
-            self._length = max(self._length, older)
+            self._lengths.at_least(older)
         return taken
 
     def cancel(self, job_ids: Sequence[int]) -> list[Claim]:
@@ -184,15 +250,9 @@ class Executor:
         limit = self._clock.monotonic() - MARK_AFTER
         found: list[Claim] = []
         while self._unmarked and self._unmarked[0][1] <= limit:
-            claim = self._unmarked.popleft()[0]
-            if claim.job_id in self._running:
-                found.append(claim)
+            claims, _ = self._unmarked.popleft()
+            found += [claim for claim in claims if self._running.get(claim.job_id) is claim]
         return found
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing is buffered or runs."""
-        return not self._buffer and not self._running
 
 
 def _tell(claim: Claim, end: End, finish: Finish) -> None:

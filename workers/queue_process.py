@@ -89,7 +89,7 @@ class QueueProcess:
         self.watchman = Watchman(outside.stop, outside.server.kill, outside.life.beat_age)
         wake = Wake()
         completer = Completer(assignment, wake)
-        self._executor = Executor(assignment, completer.put, wake)
+        self._executor = Executor(assignment, completer, wake)
         self._producer = Producer(assignment)
         upkeep = Upkeep(assignment, self._executor, self._producer, kill_bearers)
         parts = Parts(self._executor, self._producer, completer, upkeep)
@@ -101,7 +101,7 @@ class QueueProcess:
         self._pool = Pool(
             outside.server,
             Limits(assignment.queue.children, patience.grace),
-            self._executor.ended,
+            self._executor,
             PoolMeters(assignment.instruments, assignment.name),
         )
         self._executor.attach(self._pool)

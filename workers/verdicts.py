@@ -13,7 +13,7 @@ from shared.jobs.failures import clean
 from shared.jobs.outages import CAUSE, Outage, given_up
 from shared.jobs.retry import fate, put_off
 from shared.jobs.work import Claim, Finish
-from workers.pool.slot import End
+from workers.pool.chunk import End
 
 # Another claim of a job whose pool died comes a little later, so that a machine in trouble is not
 # driven in a circle.
@@ -76,6 +76,11 @@ def _put_off(claim: Claim, end: End, backoff: Backoff, outage: Outage) -> Finish
         horizon=outage.horizon,
         beyond=verdict(claim, failed, backoff),
     )
+
+
+def plain(claim: Claim, started_at: float) -> Finish:
+    """A success with nothing to tell."""
+    return Finish(claim.job_id, claim.token, started_at=started_at)
 
 
 def bare(finish: Finish) -> Finish:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Context:
     """First argument of every handler.
 
@@ -25,7 +25,6 @@ class Context:
         deadline: moment on the monotonic clock at which the job will be asked to stop.
         owner_id: whose job it is.
         trace: W3C traceparent of what enqueued it.
-        log: a logger whose lines name the job.
     """
 
     job_id: str
@@ -36,10 +35,18 @@ class Context:
     deadline: float
     owner_id: str | None
     trace: str | None
-    log: logging.LoggerAdapter[logging.Logger]
     _asked: Callable[[], bool]
     _connection: Callable[[], AbstractContextManager[Any]]
-    _ending: list[str] = field(default_factory=list)
+    _log: logging.LoggerAdapter[logging.Logger] | None = None
+    _ending: str | None = None
+
+    @property
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        """A logger whose lines name the job; made when first asked for: many jobs are shorter."""
+        if self._log is None:
+            fields = {"job": self.job_id, "kind": self.kind, "attempt": self.attempt}
+            self._log = logging.LoggerAdapter(logging.getLogger(f"job.{self.kind}"), fields)
+        return self._log
 
     @property
     def outcome(self) -> str | None:
@@ -47,11 +54,11 @@ class Context:
 
         None as long as the handler runs. Stopped: its time was up, or the process ends.
         """
-        return self._ending[-1] if self._ending else None
+        return self._ending
 
     def _settle(self, outcome: str) -> None:
         """Note how the run ended, before the hooks hear of it."""
-        self._ending.append(outcome)
+        self._ending = outcome
 
     def cancelled(self) -> bool:
         """Whether the job was asked to stop: its time is up, or the process ends.
@@ -78,8 +85,6 @@ class Context:
         connection: Callable[[], AbstractContextManager[Any]],
     ) -> Context:
         """The context of a job as the database told it (its `attempt` counts earlier tries)."""
-        logger = logging.getLogger(f"job.{job['kind']}")
-        fields = {"job": job["id"], "kind": job["kind"], "attempt": job["attempt"] + 1}
         return cls(
             job_id=job["id"],
             run=job["run"],
@@ -89,7 +94,6 @@ class Context:
             deadline=deadline,
             owner_id=job["owner_id"],
             trace=job["trace"],
-            log=logging.LoggerAdapter(logger, fields),
             _asked=asked,
             _connection=connection,
         )

@@ -10,6 +10,7 @@ empty answer therefore means that a sweep found nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 from shared.backoff import random_token
@@ -162,13 +163,8 @@ class Claims:
         if row[0] is None:
             return []
         ids, kinds, priorities, seqs, runs, attempts, maxima, timeouts, awaited, ages = row[:10]
-        for kind, priority, seq in zip(kinds, priorities, seqs, strict=True):
-            if seq > self._after.get((kind, priority), 0):
-                self._after[kind, priority] = seq
+        # In order of seq within each lane: its last one stays.
+        self._after.update(zip(zip(kinds, priorities, strict=True), seqs, strict=True))
         lines = bytes(row[10]).split(b"\n")
-        return [
-            Claim(i, r, a, m, k, t / 1000, w, token, age, line)
-            for i, r, a, m, k, t, w, age, line in zip(
-                ids, runs, attempts, maxima, kinds, timeouts, awaited, ages, lines, strict=True
-            )
-        ]
+        columns = (ids, runs, attempts, maxima, kinds, timeouts, awaited)
+        return list(map(Claim, *columns, repeat(token, len(ids)), ages, lines))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.errors import DatabaseUnavailable
-from shared.jobs.work import Claim, DeadOwner, Finish, Held
+from shared.jobs.work import Claim, Completed, DeadOwner, Finish, Held
 from shared.postgres import completions, controls, keys, periodic, promotions, rescues
 from shared.postgres.claims import Claims
 from shared.postgres.connect import Connection, Use, connect
@@ -85,6 +85,10 @@ class PostgresWork:
     def finish(self, finishes: Sequence[Finish]) -> int:
         """Write ends in one transaction; how many still held the fence."""
         return completions.finish(self._conn, self._owner.epoch, finishes)
+
+    def complete(self, runs: Sequence[Completed]) -> int:
+        """Write plain successes in one transaction; how many still held the fence."""
+        return completions.complete(self._conn, self._owner.epoch, runs)
 
     def promote(self) -> tuple[int, float | None]:
         """Put jobs in line whose time has come: (how many, seconds until the next)."""

@@ -16,6 +16,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_left
+from collections import Counter as Counts
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -243,10 +244,16 @@ class HistogramSeries:
         self._bounds = bounds
         self._buckets = buckets
 
-    def observe(self, amount: float) -> None:
-        """Count one observation."""
-        self._sum.add(amount)
-        self._buckets[bisect_left(self._bounds, amount)].add(1)
+    def observe(self, amount: float, times: int = 1) -> None:
+        """Count one observation, or several that are alike."""
+        self._sum.add(amount * times)
+        self._buckets[bisect_left(self._bounds, amount)].add(times)
+
+    def observe_each(self, amounts: Sequence[float]) -> None:
+        """Count many observations."""
+        self._sum.add(sum(amounts))
+        for place, times in Counts(bisect_left(self._bounds, a) for a in amounts).items():
+            self._buckets[place].add(times)
 
 
 class Histogram(Family[HistogramSeries]):

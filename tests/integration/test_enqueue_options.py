@@ -139,7 +139,7 @@ def test_a_job_that_started_in_time_is_retried_as_any_other(conn):
     job = add(conn, timedelta(hours=1))
     [claimed] = claim(conn)
     ended = Finish(
-        job, claimed.token, "failed", "retryable", 0.0, started_at=datetime.now(UTC)
+        job, claimed.token, "failed", "retryable", 0.0, started_at=datetime.now(UTC).timestamp()
     )  # fmt: skip
     finish(conn, EPOCH, [ended])
     conn.execute("update weirkeeper.job set expires_at = now() - interval '1 s'")

@@ -136,7 +136,9 @@ def test_explained_while_it_runs_and_while_it_is_stopped(steps):
     assert found.until == found.facts["deadline"]
     steps.inspector.cancel(job)
     assert "is stopping it" in steps.inspector.explain(job).sentence
-    steps.finish(claim, outcome="cancelled", state="cancelled", started_at=datetime.now(UTC))
+    steps.finish(
+        claim, outcome="cancelled", state="cancelled", started_at=datetime.now(UTC).timestamp()
+    )
     assert "cancelled by hand at" in steps.inspector.explain(job).sentence
     assert steps.inspector.explain(job).waits_for is None
 

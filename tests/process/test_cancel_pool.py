@@ -18,21 +18,18 @@ class CancelBench:
         self.bench = bench
         self.lived: dict[int, bool] = {}
         self._pids: dict[int, int] = {}
-        told = bench.pool._ended
+        told = bench.ended
 
         def ended(end) -> None:
             self.lived[end.key] = alive(self._pids[end.key])
             told(end)
 
-        bench.pool._ended = ended
+        bench.ended = ended
 
     def give(self, do: str, **args) -> int:
         """Hand over a job; wait until its child has surely begun it."""
         key = self.bench.give(do, **args)
-        self._pids[key] = next(
-            slot.pid for slot in self.bench.pool._slots if slot.job and slot.job.key == key
-        )
-        self.bench.turn_until(lambda: self.bench.pool.ages()[key] > 0.1, 5, "it has begun")
+        self._pids[key] = self.bench.begun(key).pid
         return key
 
 

@@ -107,7 +107,7 @@ def test_a_dead_child_is_a_crash_with_its_evidence(
 
 def test_an_outcome_that_was_sent_before_death_counts(bench: PoolBench) -> None:
     key = bench.give("ok", value=1)
-    slot = next(slot for slot in bench.pool._slots if slot.job)
+    slot = bench.child_of(key)
     until(lambda: select.select([slot.channel], [], [], 0)[0], 5, "the outcome is in the pipe")
     os.kill(slot.pid, signal.SIGKILL)
     until(lambda: select.select([slot.sentinel], [], [], 0)[0], 5, "the child's death is told")
@@ -125,7 +125,7 @@ def test_a_handler_that_closes_the_pipe_loses_only_its_child(bench: PoolBench) -
 def test_what_a_handler_started_dies_with_its_child(bench: PoolBench, then: str) -> None:
     mark = f"{600 + os.getpid() % 1000}.{time.monotonic_ns() % 10**6}"
     key = bench.give("programs", timeout=0.5, mark=mark, then=then)
-    child = next(slot.pid for slot in bench.pool._slots if slot.job)
+    child = bench.child_of(key).pid
     if then == "wait":
         started = bench.turn_until(
             lambda: [p for p in (descendants(child),) if len(p) == 2], 5, "two programs"
@@ -150,11 +150,29 @@ def _sleeps(mark: str) -> list[int]:
 def test_the_death_of_the_fork_server_costs_no_attempt_and_is_mended(bench: PoolBench) -> None:
     before = bench.pids()
     keys = [bench.give("sleep", seconds=60), bench.give("sleep", seconds=60)]
+    for key in keys:
+        bench.begun(key)
     bench.pool.kill_now()
     assert [bench.end(key).outcome for key in keys] == ["lost", "lost"]
     assert not any(map(_alive, before))
     bench.ready()
     assert bench.run("ok").outcome == "completed"
+
+
+def test_two_children_that_die_at_once_have_each_crashed(bench: PoolBench) -> None:
+    """The replacement of the first is started before the death of the second was looked at."""
+    keys = [bench.give("sleep", seconds=60), bench.give("sleep", seconds=60)]
+    slots = [bench.begun(key, 0.0) for key in keys]
+    for slot in slots:
+        os.kill(slot.pid, signal.SIGKILL)
+    for slot in slots:
+        until(
+            lambda slot=slot: select.select([slot.sentinel], [], [], 0)[0], 5, "its death is told"
+        )
+    bench.pool._bury(slots[0])
+    bench.pool._refill()
+    bench.pool._bury(slots[1])
+    assert [bench.end(key).outcome for key in keys] == ["crashed", "crashed"]
 
 
 def test_children_that_die_idle_are_replaced(bench: PoolBench) -> None:
@@ -176,6 +194,7 @@ def test_signals_to_the_group_leave_children_alone(bench: PoolBench) -> None:
 
 def test_an_interrupted_pool_stops_its_jobs_and_fills_no_seat_again(bench: PoolBench) -> None:
     key = bench.give("sleep", seconds=60)
+    bench.begun(key)
     bench.pool.interrupt()
     assert bench.end(key).outcome == "interrupted"
     bench.turn_until(lambda: not bench.pool._slots, 5, "all children have left")
@@ -199,7 +218,7 @@ def test_a_child_that_never_says_hello_is_killed(
 ) -> None:
     monkeypatch.setattr("workers.pool.pool.BOOT", 0.3)
     with pool_bench(short_tmp, target=pool_child.hang) as bench:
-        bench.turn_until(lambda: bench.pool._boot_failures >= 2, 5, "two hung boots")
+        bench.turn_until(lambda: bench.pool._respawn.boot_failures >= 2, 5, "two hung boots")
 
 
 def test_no_process_is_left_when_the_pool_closes(short_tmp: Path) -> None:

@@ -40,7 +40,11 @@ def hang(channel: socket.socket, server: int) -> None:
 def attempt(job: dict[str, Any]) -> Outcome:
     """Do what the job says."""
     args = job["args"]
+    if args["do"] == "fail":
+        return Outcome("failed", error=args["error"])
     value = ACTIONS[args["do"]](args)
+    if value is None:
+        return Outcome("completed")
     return Outcome("completed", result=msgspec.Raw(msgspec.json.encode(value)))
 
 
@@ -68,6 +72,13 @@ def swallow(args: dict[str, Any]) -> str:
     return ""
 
 
+def note(args: dict[str, Any]) -> None:
+    """Append a line to a file: what really happened, whatever is told."""
+    file = os.open(args["file"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(file, f"{args['number']}\n".encode())
+    os.close(file)
+
+
 def _link(entry: Path) -> str:
     try:
         return str(entry.readlink())
@@ -78,6 +89,7 @@ def _link(entry: Path) -> str:
 ACTIONS = {
     "ok": lambda args: args.get("value"),
     "size": lambda args: len(args["text"]),
+    "note": note,
     "pid": lambda _: os.getpid(),
     "sleep": lambda args: time.sleep(args["seconds"]),
     "exit": lambda args: os._exit(args["code"]),

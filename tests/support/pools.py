@@ -7,15 +7,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from shared.services.process import adopt_orphans
 from shared.telemetry.instruments import open_instruments
 from tests.support import pool_child
+from workers.pool.chunk import End, Job, Run
 from workers.pool.forkserver import ForkServer, Target
 from workers.pool.meters import PoolMeters
 from workers.pool.pool import Limits, Pool
-from workers.pool.slot import End, Job
+from workers.pool.slot import Slot
+
+
+class BenchJob(NamedTuple):
+    """A job."""
+
+    job_id: int
+    line: bytes
+    timeout: float
 
 
 class PoolBench:
@@ -26,8 +35,22 @@ class PoolBench:
         self.ends: list[End] = []
         self.server = ForkServer(target, ["tests.support.pool_child"], home)
         meters = PoolMeters(self.instruments, "test")
-        self.pool = Pool(self.server, Limits(size, grace), self.ends.append, meters)
+        self.back: list[int] = []  # ids of jobs that were returned
+        self.pool = Pool(self.server, Limits(size, grace), self, meters)
         self._key = 0
+
+    def ended(self, end: End) -> None:
+        """As the pool's client."""
+        self.ends.append(end)
+
+    def completed(self, run: Run) -> None:
+        """As the pool's client."""
+        each = run.seconds / len(run.jobs)
+        self.ends += [End(job.job_id, "completed", run.started_at, each) for job in run.jobs]
+
+    def returned(self, jobs: Sequence[Job]) -> None:
+        """As the pool's client."""
+        self.back += [job.job_id for job in jobs]
 
     def turn_until(self, predicate: Callable[[], Any], timeout: float, what: str) -> Any:
         """Turn the loop until the predicate gives something true."""
@@ -43,10 +66,35 @@ class PoolBench:
 
     def give(self, do: str, timeout: float = 30, **args: Any) -> int:
         """Hand over a job; return its key."""
+        [key] = self.give_all([(do, args)], timeout)
+        return key
+
+    def give_all(self, jobs: Sequence[tuple[str, dict[str, Any]]], timeout: float = 30) -> range:
+        """Hand jobs to one child, (what to do, args) each; return their keys."""
+        given = [self.job(do, args, timeout) for do, args in jobs]
+        self.pool.give(given)
+        return range(given[0].job_id, self._key + 1)
+
+    def job(self, do: str, args: dict[str, Any], timeout: float = 30) -> BenchJob:
+        """A job that is not handed over yet."""
         self._key += 1
         line = json.dumps({"id": str(self._key), "args": {"do": do, **args}})
-        self.pool.give(Job(self._key, line.encode(), timeout))
-        return self._key
+        return BenchJob(self._key, line.encode(), timeout)
+
+    def child_of(self, key: int) -> Slot:
+        """The child that holds a job."""
+        return next(s for s in self.pool._slots if s.chunk is not None and s.chunk.holds(key))
+
+    def begun(self, key: int, seconds: float = 0.1) -> Slot:
+        """Turn until a job has run for a moment; return its child."""
+
+        def runs() -> Slot | None:
+            slot = self.child_of(key)
+            job, since = slot.runs()
+            long = time.monotonic() - since > seconds
+            return slot if job is not None and job.job_id == key and long else None
+
+        return self.turn_until(runs, 5, f"{key} has begun")
 
     def end(self, key: int, timeout: float = 10) -> End:
         """Turn until a job has ended."""

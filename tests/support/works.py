@@ -8,9 +8,10 @@ from pathlib import Path
 
 from shared.config.queues import Queue
 from shared.jobs.kinds import Kind
-from shared.jobs.work import Claim, DeadOwner, Finish, Held
+from shared.jobs.work import Claim, Completed, DeadOwner, Finish, Held
 from shared.telemetry.instruments import open_instruments
 from workers.assignment import Assignment
+from workers.verdicts import plain
 
 
 class Clock:
@@ -82,6 +83,9 @@ class ScriptedWork:
             raise self.errors.pop(0)
         self.finished.append(list(finishes))
         return len(finishes)
+
+    def complete(self, runs: Sequence[Completed]) -> int:
+        return self.finish([plain(claim, run.started_at) for run in runs for claim in run.claims])
 
     def promote(self) -> tuple[int, float | None]:
         return self.due

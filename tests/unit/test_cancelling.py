@@ -26,7 +26,7 @@ class FakePool:
     def watch(self, descriptor, ready) -> None:
         self.woken = ready
 
-    def give(self, job) -> None:
+    def give(self, jobs) -> None:
         if not self.free:
             raise IndexError
         self.free -= 1
@@ -40,7 +40,7 @@ def parts(tmp_path):
     """A process that runs job 1 and has jobs 2 and 3 in its buffer."""
     clock, pool, work = Clock(), FakePool(), ScriptedWork()
     made = assignment(tmp_path, clock)
-    executor = Executor(made, lambda _: None, lambda: None)
+    executor = Executor(made, SimpleNamespace(), lambda: None)
     executor.attach(pool)
     producer = Producer(made)
     upkeep = Upkeep(made, executor, producer, lambda _: None)
@@ -48,6 +48,7 @@ def parts(tmp_path):
     upkeep.held.update({c.job_id: c for c in claims})
     executor.put(claims)
     pool.woken()
+    executor.tend()
     yield SimpleNamespace(
         clock=clock, pool=pool, work=work, executor=executor, producer=producer, upkeep=upkeep,
         assignment=made,

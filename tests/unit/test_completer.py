@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from shared.errors import DatabaseRefused, DatabaseUnavailable
+from shared.jobs.work import Completed
 from tests.support.works import Clock, ScriptedWork, assignment, claim
-from workers.completer import FLUSH_AFTER, FLUSH_AT, Completer
+from workers.completer import BATCH, FLUSH_AFTER, FLUSH_AT, Completer
 from workers.executor import Done
-from workers.pool.slot import End
+from workers.pool.chunk import End
 from workers.verdicts import verdict
 
 
@@ -33,7 +32,7 @@ def completer(tmp_path, clock, woken):
 
 def put(completer, clock, number, **more):
     held = claim(number, **more)
-    ended = End(number, "completed", datetime(2026, 1, 1, tzinfo=UTC), 0.1, result='"x"')
+    ended = End(number, "completed", 1.8e9, 0.1, result='"x"')
     completer.put(Done(held, verdict(held, ended), clock.now))
 
 
@@ -58,7 +57,7 @@ def test_an_awaited_one_does_not_wait_and_takes_the_others_along(completer, cloc
     put(completer, clock, 1)
     put(completer, clock, 2, awaited=True)
     assert completer.due_in() == 0
-    assert [done.claim.job_id for done in completer.flush(work)] == [1, 2]
+    assert [claim.job_id for claim in completer.flush(work).claims] == [1, 2]
     assert completer.due_in() is None
 
 
@@ -71,7 +70,7 @@ def test_nothing_is_lost_while_the_database_is_away(completer, clock):
             completer.flush(work)
         assert completer.pending == 1
         assert completer.due_in() == 0
-    assert len(completer.flush(work)) == 1
+    assert len(completer.flush(work).finishes) == 1
     assert completer.pending == 0
 
 
@@ -85,3 +84,55 @@ def test_what_the_database_refuses_is_written_alone_without_its_words(completer,
     [first], [second] = work.finished
     assert (first.job_id, first.result, first.state) == (1, None, "completed")
     assert (second.job_id, second.result) == (2, '"x"')
+
+
+def run_of(*numbers, **more):
+    return Completed([claim(number, **more) for number in numbers], 1.8e9)
+
+
+def test_plain_successes_are_written_by_themselves_and_counted(completer, clock, woken):
+    work = ScriptedWork()
+    completer.put_run(run_of(1, 2, 3), clock.now)
+    put(completer, clock, 4)
+    assert woken == [1]
+    assert completer.pending == 4
+    written = completer.flush(work)
+    assert [[f.job_id for f in batch] for batch in work.finished] == [[1, 2, 3], [4]]
+    assert [claim.job_id for claim in written.claims] == [1, 2, 3, 4]
+    assert [finish.job_id for finish in written.finishes] == [4]
+    assert completer.pending == 0
+
+
+def test_what_was_written_is_not_written_again_when_the_rest_fails(completer, clock):
+    work = ScriptedWork()
+    completer.put_run(run_of(1), clock.now)
+    completer.flush(work)
+    completer.put_run(run_of(2), clock.now)
+    put(completer, clock, 3)
+    work.errors = [DatabaseUnavailable("away")]
+    with pytest.raises(DatabaseUnavailable):
+        completer.flush(work)
+    assert completer.pending == 2
+    assert [claim.job_id for claim in completer.flush(work).claims] == [2, 3]
+
+
+def test_a_batch_takes_whole_messages_and_leaves_the_rest_urgent(completer, clock):
+    work = ScriptedWork()
+    for first in range(0, 3 * BATCH, BATCH // 2 + 1):
+        completer.put_run(run_of(*range(first, first + BATCH // 2 + 1)), clock.now)
+    assert len(completer.flush(work).claims) == BATCH // 2 + 1
+    assert completer.due_in() == 0
+
+
+def test_an_awaited_success_does_not_wait(completer, clock):
+    completer.put_run(run_of(1, awaited=True), clock.now)
+    assert completer.due_in() == 0
+
+
+def test_successes_that_the_database_refuses_are_written_one_by_one(completer, clock):
+    work = ScriptedWork()
+    refused = DatabaseRefused("cannot store that")
+    work.errors = [refused, refused]
+    completer.put_run(run_of(1, 2), clock.now)
+    assert len(completer.flush(work).claims) == 2
+    assert sorted(f.job_id for batch in work.finished for f in batch) == [1, 2]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from shared.jobs.failures import stack
 from tests.support.works import Clock, assignment, claim
-from workers.executor import Executor
-from workers.pool.slot import End
+from workers.executor import MOST_BYTES, MOST_TOGETHER, Executor
+from workers.pool.chunk import End, Run
 
 
 class FakePool:
@@ -17,16 +15,38 @@ class FakePool:
 
     def __init__(self, free):
         self.free = free
-        self.given = []
+        self.chunks = []
+        self.taken_back = False
 
     def watch(self, descriptor, ready):
         self.ready = ready
 
-    def give(self, job):
+    def give(self, jobs):
         if not self.free:
             raise IndexError
         self.free -= 1
-        self.given.append(job.key)
+        self.chunks.append([job.job_id for job in jobs])
+
+    @property
+    def given(self):
+        return [job for chunk in self.chunks for job in chunk]
+
+    def take_back(self):
+        self.taken_back = True
+
+    def cancel(self, job_id):
+        self.executor.returned([claim(job_id), claim(job_id + 1)])
+
+
+class Ends:
+    """Takes what the executor tells."""
+
+    def __init__(self, done):
+        self.put = done.append
+        self.runs = []
+
+    def put_run(self, run, ended):
+        self.runs.append(run)
 
 
 @pytest.fixture
@@ -47,20 +67,31 @@ def done():
 @pytest.fixture
 def executor(tmp_path, clock, pool, done):
     made = assignment(tmp_path, clock)
-    running = Executor(made, done.append, lambda: None)
+    running = Executor(made, Ends(done), lambda: None)
     running.attach(pool)
+    pool.executor = running
     yield running
     made.instruments.close()
 
 
 def end(executor, pool, key, seconds=0.001, outcome="completed"):
     pool.free += 1
-    executor.ended(End(key, outcome, datetime(2026, 1, 1, tzinfo=UTC), seconds))
+    executor.ended(End(key, outcome, 1.8e9, seconds))
+    executor.tend()
 
 
-def put(executor, pool, *keys):
-    executor.put([claim(key) for key in keys])
+def put(executor, pool, *keys, **more):
+    executor.put([claim(key, **more) for key in keys])
     pool.ready()
+    executor.tend()
+
+
+def learn(executor, pool, seconds):
+    """Have 100 jobs of kind t.ok run, each alone."""
+    for key in range(1000, 1100):
+        put(executor, pool, key)
+        end(executor, pool, key, seconds=seconds)
+    pool.chunks.clear()
 
 
 def test_before_anything_is_measured_only_free_children_count(executor):
@@ -68,9 +99,7 @@ def test_before_anything_is_measured_only_free_children_count(executor):
 
 
 def test_short_jobs_are_claimed_ahead_and_one_long_one_ends_it(executor, pool):
-    for key in range(100):
-        put(executor, pool, key)
-        end(executor, pool, key, seconds=0.001)
+    learn(executor, pool, 0.001)
     assert executor.room() == pytest.approx(2 + 2 * 0.05 / 0.001, abs=5)
     put(executor, pool, 200)
     end(executor, pool, 200, seconds=3)
@@ -101,13 +130,12 @@ def test_what_no_child_has_begun_is_taken_back(executor, pool):
 def test_only_what_waits_long_is_taken_back_and_nothing_is_claimed_ahead_then(
     executor, pool, clock
 ):
-    for key in range(100):
-        put(executor, pool, key)
-        end(executor, pool, key, seconds=0.001)
+    learn(executor, pool, 0.001)
+    pool.free = 0
     put(executor, pool, 201, 202, 203)
     assert executor.take_back(older=1) == []
     clock.now += 1
-    assert [c.job_id for c in executor.take_back(older=1)] == [203]
+    assert [c.job_id for c in executor.take_back(older=1)] == [201, 202, 203]
     assert executor.room() == 0
 
 
@@ -140,6 +168,7 @@ def test_a_job_that_is_claimed_again_while_it_runs_goes_on_under_the_new_claim(
     put(executor, pool, 1)
     executor.put([claim(1, token=99, run=2)])
     pool.ready()
+    executor.tend()
     assert pool.given == [1]
     end(executor, pool, 1)
     assert done[0].finish.token == 99
@@ -165,11 +194,90 @@ def test_a_failure_is_a_warning_that_names_job_and_place(executor, pool, caplog)
     except ValueError as error:
         evidence = {"stack": stack(error)}
     pool.free += 1
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    executor.ended(End(7, "failed", at, 0.1, error="ValueError: no such note", evidence=evidence))
+    executor.ended(
+        End(7, "failed", 1.8e9, 0.1, error="ValueError: no such note", evidence=evidence)
+    )
     (entry,) = caplog.records
     assert (entry.levelname, entry.message) == ("WARNING", "ValueError: no such note")
     line = raised.__code__.co_firstlineno + 1
     assert vars(entry)["at"] == f"{__file__}:{line}"
     assert (vars(entry)["job"], vars(entry)["attempt"]) == ("7", claim(7).attempt + 1)
     assert vars(entry)["kind"] == claim(7).kind
+
+
+def test_short_jobs_travel_together_up_to_5_ms_of_work(executor, pool):
+    learn(executor, pool, 0.001)
+    pool.free = 1
+    put(executor, pool, *range(1, 21))
+    assert pool.chunks == [[1, 2, 3, 4]], "1 ms and a little, measured"
+
+
+def test_tiny_jobs_travel_by_the_dozen_and_are_shared_out_among_free_children(executor, pool):
+    learn(executor, pool, 0.00001)
+    put(executor, pool, *range(1, 21))
+    assert pool.chunks == [list(range(1, 11)), list(range(11, 21))]
+    pool.free, pool.chunks = 1, []
+    put(executor, pool, *range(100, 300))
+    assert len(pool.chunks[0]) == MOST_TOGETHER
+
+
+def test_slow_unknown_large_and_awaited_jobs_go_alone(executor, pool):
+    pool.free = 9
+    put(executor, pool, 1, 2)
+    assert pool.chunks == [[1], [2]], "never seen"
+    pool.free, pool.chunks = 2, []
+    learn(executor, pool, 0.00001)
+    pool.free = 1
+    put(executor, pool, 11, 12, awaited=True)
+    assert pool.chunks == [[11]]
+    pool.free = 1
+    put(executor, pool, 13, line=b" " * MOST_BYTES)
+    pool.free = 1
+    put(executor, pool, 14)
+    assert pool.chunks == [[11], [12], [13]]
+    pool.free = 1
+    executor.tend()
+    assert pool.chunks[-1] == [14]
+    pool.free = 1
+    executor._lengths.learn("t.ok", 0.006, 1)
+    put(executor, pool, 15, 16)
+    assert pool.chunks[-1] == [15]
+
+
+def test_jobs_that_completed_together_are_told_together(executor, pool):
+    learn(executor, pool, 0.00001)
+    before = executor.outcomes["completed"]
+    put(executor, pool, 1, 2, 3, 4)
+    executor.completed(Run([claim(1), claim(2)], 1.8e9, 0.001))
+    [run] = executor._ends.runs
+    assert [c.job_id for c in run.claims] == [1, 2]
+    assert executor.outcomes["completed"] - before == 2
+
+
+def test_what_comes_back_is_first_in_line_in_its_order(executor, pool):
+    learn(executor, pool, 0.00001)
+    pool.free = 1
+    put(executor, pool, 1, 2, 3)
+    put(executor, pool, 4)
+    executor.returned([claim(2), claim(3)])
+    pool.free = 1
+    executor.tend()
+    assert pool.chunks == [[1, 2, 3], [2, 3, 4]]
+
+
+def test_a_job_whose_end_was_asked_for_and_that_comes_back_ends_here(executor, pool, done):
+    learn(executor, pool, 0.00001)
+    done.clear()
+    pool.free = 1
+    put(executor, pool, 1, 2, 3)
+    assert executor.cancel([2]) == [], "a child holds it"
+    pool.ready()
+    [end] = done
+    assert (end.claim.job_id, end.finish.outcome, end.finish.delay) == (2, "interrupted", 0.0)
+    assert end.finish.started_at is None
+    assert [c.job_id for c in executor.take_back()] == [3]
+
+
+def test_closing_takes_back_what_children_have_not_begun(executor, pool):
+    executor.close()
+    assert pool.taken_back

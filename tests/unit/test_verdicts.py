@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from shared.backoff import JITTER, Backoff
 from tests.support.works import claim
-from workers.pool.slot import End
+from workers.pool.chunk import End
 from workers.verdicts import AFTER_LOSS, bare, verdict
 
-AT = datetime(2026, 1, 1, tzinfo=UTC)
+AT = 1.8e9
 
 
 def end(outcome: str, **more: object) -> End:

@@ -1,8 +1,8 @@
 """The child's side of the pool: one process that runs one job at a time, as it is told.
 
-Before this: the fork server forked it. It says hello, then for each order hands the job to the
-`Attempt` that it was given, and sends back the outcome. Must never know a handler, and never
-outlive its parent or fork server.
+Before this: the fork server forked it. It says hello, then hands each job of an order to the
+`Attempt` that it was given, and sends back what it has to tell. Must never know a handler, and
+never outlive its parent or fork server.
 """
 
 from __future__ import annotations
@@ -16,15 +16,29 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
+from msgspec import Raw
+
+from shared.clock import SYSTEM
 from shared.jobs.failures import clean, stack
 from shared.services.process import adopt_orphans, die_with_parent
 from shared.services.service import ServiceThread
 from workers.pool.channel import Inbox, send
 from workers.pool.forkserver import leave_server
-from workers.pool.messages import Hello, Outcome, decode_order, encode_reply
+from workers.pool.messages import (
+    Done,
+    Hello,
+    Order,
+    Outcome,
+    Quit,
+    decode_job,
+    decode_order,
+    encode_reply,
+)
+from workers.pool.progress import Progress
 
 ASK = signal.SIGUSR1  # stop the running job
 STACK = signal.SIGUSR2  # write the Python stack to the memory file
@@ -42,30 +56,38 @@ class Stopped(KeyboardInterrupt):
 
 
 class Interruption:
-    """Raises Stopped in the main thread when asked, but only while a job runs.
+    """Raises Stopped in the main thread when asked, but only in the job that was named.
 
     A child is asked at most once: its parent replaces it afterwards, whatever it answers.
     """
 
-    def __init__(self) -> None:
-        self.asked = False
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._number = 0  # of the job that runs, or ran last
         self._running = False
+
+    @property
+    def asked(self) -> bool:
+        """Whether the running job was asked to stop. From any thread."""
+        return self._progress.asked(self._number)
 
     def install(self) -> None:
         """Take the signal; call from the main thread."""
         signal.signal(ASK, self._handle)
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        self.asked = True
-        if self._running:
+        if self._running and self.asked:
             self._running = False
             raise Stopped
 
-    def guard(self, attempt: Attempt, job: dict[str, Any]) -> Outcome:
+    def guard(self, attempt: Attempt, number: int, job: dict[str, Any]) -> Outcome:
         """Run an attempt; an interrupted one becomes the outcome "stopped"."""
+        self._number = number
         try:
             self._running = True
             try:
+                if self.asked:  # before it began
+                    raise Stopped
                 return attempt(job)
             finally:
                 self._running = False
@@ -86,35 +108,65 @@ def serve(
         prepare: builds what runs a job; what it raises refuses the whole pool.
     """
     _isolate(server)
-    interruption = Interruption()
+    progress = Progress.create()
+    interruption = Interruption(progress)
     interruption.install()
-    stacks = _stack_file()
+    files = [_stack_file(), progress.memory, progress.permits]
     spare = ServiceThread("spare", _idle, lambda _: None)
     spare.start()
     try:
         attempt = prepare(interruption)
     except Exception as error:  # noqa: BLE001  (whatever it is, the parent must be told)
-        socket.send_fds(channel, [encode_reply(Hello(refused=str(error) or repr(error)))], [stacks])
+        refusal = Hello(refused=str(error) or repr(error))
+        socket.send_fds(channel, [encode_reply(refusal)], files)
         return
-    socket.send_fds(channel, [encode_reply(Hello())], [stacks])
-    _loop(channel, interruption, attempt)
-
-
-def _loop(channel: socket.socket, interruption: Interruption, attempt: Attempt) -> None:
+    socket.send_fds(channel, [encode_reply(Hello())], files)
     inbox = Inbox()
     while (message := inbox.receive(channel)) is not None:
-        try:
-            jobs = decode_order(message)
-        except (ValueError, RecursionError) as error:
-            unreadable = f"args that Python cannot read: {error}"
-            send(channel, encode_reply(Outcome("discarded", error=clean(unreadable))))
-            continue
-        if jobs is None:
+        order = decode_order(message)
+        if isinstance(order, Quit):
             return
-        for index, job in enumerate(jobs):
-            outcome = interruption.guard(attempt, job)
-            outcome.index = index
+        _run(channel, progress, order, partial(_attempt, interruption, attempt))
+
+
+def _run(
+    channel: socket.socket,
+    progress: Progress,
+    order: Order,
+    attempt: Callable[[int, Raw], Outcome],
+) -> None:
+    """Run what an order holds, as far as it is not taken back.
+
+    An outcome is in the pipe before the word moves on: whoever reads the pipe to its end, and then
+    the word, knows how each job before the word has ended.
+    """
+    ended, told = 0, False
+    since = 0.0
+    for job in order.jobs:
+        number = order.first + ended
+        began = progress.move(number)
+        if not progress.begin():
+            told = False
+            break
+        since = since or began
+        outcome = attempt(number, job)
+        told = not outcome.plain
+        if told:
+            now = SYSTEM.monotonic()
+            outcome.index, outcome.seconds, since = ended, now - began, now
             send(channel, encode_reply(outcome))
+        ended += 1
+    now = progress.move(order.first + ended)
+    if not told:
+        send(channel, encode_reply(Done(ended, now - since if since else 0.0)))
+
+
+def _attempt(interruption: Interruption, attempt: Attempt, number: int, line: Raw) -> Outcome:
+    try:
+        job = decode_job(line)
+    except (ValueError, RecursionError) as error:
+        return Outcome("discarded", error=clean(f"args that Python cannot read: {error}"))
+    return interruption.guard(attempt, number, job)
 
 
 def _isolate(server: int) -> None:

@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import signal
-from datetime import datetime
+from typing import NamedTuple
 
+from workers.pool.chunk import End, Job
 from workers.pool.messages import Outcome
-from workers.pool.slot import End, Job, Slot
+from workers.pool.slot import Slot
 
 # A child that was asked to stop and ends its job in one of these ways has really ended it.
 _OWN_WORD = ("completed", "snoozed", "discarded")
 _ASKED = ("timeout", "interrupted", "cancelled")
 
 
-def told(slot: Slot, job: Job, outcome: Outcome, now: float) -> End:
+class Time(NamedTuple):
+    """When a run began (seconds since 1970), and how long it took."""
+
+    started_at: float
+    seconds: float
+
+
+def told(slot: Slot, job: Job, outcome: Outcome, run: Time) -> End:
     """The end that a child told of.
 
     A job that was asked to stop, and did, ended by why it was asked; one that completed all the
     same, within the grace, is completed.
     """
     stopped = outcome.outcome == "stopped" or (
-        bool(slot.reason) and outcome.outcome not in _OWN_WORD
+        slot.asked == outcome.index and outcome.outcome not in _OWN_WORD
     )
     if stopped:
-        return _stopped(slot, job, outcome.stack, now)
+        return _stopped(slot, job, outcome.stack, run)
     return End(
-        key=job.key,
+        key=job.job_id,
         outcome=outcome.outcome,
-        started_at=_started(slot),
-        seconds=now - slot.started,
+        started_at=run.started_at,
+        seconds=run.seconds,
         result=bytes(outcome.result).decode() or None,
         error=outcome.error,
         cause="exception" if outcome.outcome == "failed" else None,
@@ -37,34 +45,34 @@ def told(slot: Slot, job: Job, outcome: Outcome, now: float) -> End:
     )
 
 
-def died(slot: Slot, job: Job, code: int, lost: bool, now: float) -> End:
-    """The end of a job whose child is dead."""
+def died(slot: Slot, job: Job, code: int, lost: bool, run: Time) -> End:
+    """The end of the job that ran in a child when it died."""
     if lost:
         return End(
-            key=job.key,
+            key=job.job_id,
             outcome="lost",
-            started_at=_started(slot),
-            seconds=now - slot.started,
+            started_at=run.started_at,
+            seconds=run.seconds,
             error="the fork server died, and all children with it",
             cause="pool_lost",
         )
     if slot.reason in _ASKED:
-        return _stopped(slot, job, None, now)
+        return _stopped(slot, job, None, run)
     return End(
-        key=job.key,
+        key=job.job_id,
         outcome="crashed",
-        started_at=_started(slot),
-        seconds=now - slot.started,
+        started_at=run.started_at,
+        seconds=run.seconds,
         error=_epitaph(code, slot.reason),
         cause=_signal(code) or slot.reason or "exit",
         evidence={"signal": _signal(code)} if code < 0 else {"exit_code": code},
     )
 
 
-def too_long(job: Job, error: Exception, wall: datetime) -> End:
+def too_long(job: Job, error: Exception, wall: float) -> End:
     """The end of a job that the kernel will not carry to a child."""
     return End(
-        key=job.key,
+        key=job.job_id,
         outcome="discarded",
         started_at=wall,
         seconds=0.0,
@@ -83,7 +91,7 @@ def cause_of_death(code: int, reason: str) -> str:
     return "exit" if code else "left"
 
 
-def _stopped(slot: Slot, job: Job, stack: str | None, now: float) -> End:
+def _stopped(slot: Slot, job: Job, stack: str | None, run: Time) -> End:
     error = {
         "timeout": f"ran longer than its timeout of {job.timeout:g} s",
         "cancelled": "cancelled by hand while it ran",
@@ -92,10 +100,10 @@ def _stopped(slot: Slot, job: Job, stack: str | None, now: float) -> End:
     if stack:
         evidence["stack"] = stack
     return End(
-        key=job.key,
+        key=job.job_id,
         outcome=slot.reason or "interrupted",
-        started_at=_started(slot),
-        seconds=now - slot.started,
+        started_at=run.started_at,
+        seconds=run.seconds,
         error=error,
         cause=slot.reason,
         evidence=evidence,
@@ -117,9 +125,3 @@ def _signal(code: int) -> str | None:
         return signal.Signals(-code).name
     except ValueError:
         return f"signal {-code}"
-
-
-def _started(slot: Slot) -> datetime:
-    if slot.started_at is None:
-        raise RuntimeError("a job that was never handed over cannot end in a child")
-    return slot.started_at

@@ -21,6 +21,7 @@ from typing import Any
 
 import multiprocess
 from multiprocess import forkserver, resource_tracker
+from multiprocess import process as multiprocess_process
 
 _MAX_SOCKET_FOLDER = 70  # characters; a socket's path may have 107
 
@@ -80,6 +81,10 @@ class ForkServer:
             process.start()
         except (EOFError, OSError) as error:
             raise SpawnFailed(f"fork server {self._pid}: {error!r}") from error
+        finally:
+            # Each start polls all processes that multiprocess knows, and would read away what the
+            # server told of another one's death: that death would be taken for the server's.
+            multiprocess_process._children.discard(process)  # noqa: SLF001
         return process
 
     def kill(self) -> None:

@@ -1,43 +1,44 @@
 """The pool: a bounded number of children, their deadlines, their deaths.
 
 Its loop never waits for a database, so a job that passes its timeout is killed on time whatever
-Postgres does. Before this: the executor gives it jobs. After it: one `End` for each, whatever
-became of the child. Runs in the main thread alone (children die with the thread that started their
-server); only `kill_now` may be called from another. Must never know what a job does.
+Postgres does. Before this: the executor gives it jobs. After it: each is accounted for
+(workers.pool.accounts), whatever became of the child. Runs in the main thread alone (children die
+with the thread that started their server); only `kill_now` may be called from another. Must never
+know what a job does.
 """
 
 from __future__ import annotations
 
 import logging
 import selectors
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from math import inf
 
-from shared.backoff import RECONNECT
 from shared.clock import SYSTEM, Clock
 from shared.errors import ConfigurationError
 from workers.pool import ends
+from workers.pool.accounts import Accounts, Client
 from workers.pool.channel import Inbox, MessageTooLong, open_pair
+from workers.pool.chunk import Job
 from workers.pool.forkserver import ForkServer, SpawnFailed, server_is_gone
-from workers.pool.messages import Hello, Outcome
+from workers.pool.messages import Done, Hello, Outcome, Reply
 from workers.pool.meters import PoolMeters
-from workers.pool.slot import End, Job, Slot, State
+from workers.pool.respawn import Respawn
+from workers.pool.slot import STALL, Slot, State
 from workers.pool.tree import Orphans
 
 BOOT = 10.0  # seconds that a child may take to say hello
 LEAVE = 1.0  # seconds that a child told to quit, or whose pipe closed, may take to be gone
 REAP = 2.0  # seconds that the fork server may take to tell of a killed child
 REPORT = 0.1  # seconds between two writings of the gauges
-MOST_BOOT_FAILURES = 10  # in a row; then something is wrong that another child will not mend
+LATE = 0.1  # seconds after which what a child has not begun is taken back, though it goes on
+UNBEGUN = 1.0  # seconds that a child may take to begin anything; its siblings get it all then
+FROZEN = 10.0  # seconds that a child may be silent with nothing to do
 
 log = logging.getLogger(__name__)
-
-
-class PoolBroken(Exception):
-    """No child can be started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Pool:
     Args:
         server: where children come from.
         limits: how many, how patient.
-        ended: called with each job's end.
+        client: told what becomes of each job.
         meters: what is counted.
         clock: for deadlines.
     """
@@ -68,14 +69,14 @@ class Pool:
         self,
         server: ForkServer,
         limits: Limits,
-        ended: Callable[[End], None],
+        client: Client,
         meters: PoolMeters,
         clock: Clock = SYSTEM,
     ) -> None:
         self._server = server
         self._size = limits.size
         self._grace = limits.grace
-        self._ended = ended
+        self._accounts = Accounts(client, clock)
         self._meters = meters
         self._clock = clock
         self._selector = selectors.DefaultSelector()
@@ -86,9 +87,7 @@ class Pool:
         self._orphaned = False
         self._refilling = True
         self._started = 0
-        self._boot_failures = 0
-        self._deaths = 0  # unexpected ones since a job last ended well or badly by itself
-        self._respawn_at = 0.0
+        self._respawn = Respawn(clock)
         self._report_at = 0.0
 
     @property
@@ -98,18 +97,13 @@ class Pool:
 
     @property
     def busy(self) -> int:
-        """Children that hold a job."""
-        return sum(slot.job is not None or slot.farewell is not None for slot in self._slots)
+        """Children that hold jobs."""
+        return sum(slot.chunk is not None or slot.farewell is not None for slot in self._slots)
 
     @property
     def ready(self) -> int:
         """Children that have said hello and are not going."""
         return sum(slot.state in (State.IDLE, State.BUSY) for slot in self._slots)
-
-    def ages(self) -> dict[int, float]:
-        """Seconds that each job has been running, by its key."""
-        now = self._clock.monotonic()
-        return {s.job.key: now - s.started for s in self._slots if s.job is not None}
 
     def watch(self, descriptor: int, ready: Callable[[], None]) -> None:
         """Have `ready` called in the loop whenever the descriptor can be read."""
@@ -119,21 +113,23 @@ class Pool:
         """Watch it no more."""
         self._selector.unregister(descriptor)
 
-    def give(self, job: Job) -> None:
-        """Hand a job to a free child; its end comes whatever happens.
+    def give(self, jobs: Sequence[Job]) -> None:
+        """Hand jobs to a free child, to be run in order; each comes back by one call of the client.
 
         Raises:
             IndexError: no child is free.
         """
         while True:
             slot = self._idle.pop()
-            now = self._clock.monotonic()
             try:
-                slot.run(job, now, self._clock.wall())
+                slot.run(jobs, self._clock.monotonic())
             except MessageTooLong as error:
                 self._idle.append(slot)
-                self._ended(ends.too_long(job, error, self._clock.wall()))
-                return
+                if len(jobs) == 1:
+                    self._accounts.refused(jobs[0], error)
+                    return
+                self._accounts.returned(jobs[1:])
+                jobs = jobs[:1]
             except OSError:
                 self._kill(slot, "protocol")
             else:
@@ -162,19 +158,35 @@ class Pool:
         if self._orphaned:
             self._sweep()
 
-    def cancel(self, key: int) -> None:
-        """Ask a job to stop; its end comes when its child is gone. Harmless when it has ended."""
+    def take_back(self) -> None:
+        """Take back all jobs that no child has begun."""
         for slot in self._slots:
-            if slot.state is State.BUSY and slot.job is not None and slot.job.key == key:
-                slot.ask("cancelled", self._clock.monotonic() + self._grace)
+            if slot.state is State.BUSY:
+                self._accounts.take_back(slot)
+
+    def cancel(self, job_id: int) -> None:
+        """Ask a job to stop; its end comes when its child is gone. Harmless when it has ended.
+
+        One that was not begun is returned, with all that wait behind the same job.
+        """
+        for slot in self._slots:
+            if slot.state is State.BUSY and slot.chunk is not None and slot.chunk.holds(job_id):
+                self._accounts.take_back(slot)
+                job, _ = slot.runs()
+                if job is not None and job.job_id == job_id:
+                    slot.ask("cancelled", self._clock.monotonic() + self._grace)
 
     def interrupt(self) -> None:
         """Start no more children, send the free ones away, ask the busy ones to stop."""
         self._refilling = False
+        self.take_back()
         now = self._clock.monotonic()
         for slot in self._slots:
             if slot.state is State.BUSY:
-                slot.ask("interrupted", now + self._grace)
+                if slot.runs()[0] is not None:
+                    slot.ask("interrupted", now + self._grace)
+                else:  # about to say that it is done
+                    slot.quit(now + LEAVE)
         for slot in self._idle:
             slot.quit(now + LEAVE)
         self._idle.clear()
@@ -203,11 +215,7 @@ class Pool:
     # Children: start, hear, judge, bury.
 
     def _refill(self) -> None:
-        while (
-            self._refilling
-            and len(self._slots) < self._size
-            and self._clock.monotonic() >= self._respawn_at
-        ):
+        while self._refilling and len(self._slots) < self._size and self._respawn.allowed:
             self._spawn()
 
     def _spawn(self) -> None:
@@ -218,7 +226,7 @@ class Pool:
         except SpawnFailed as error:
             parent.close()
             log.warning("no child could be started: %s", error)
-            self._boot_failed()
+            self._respawn.boot_failed()
             return
         finally:
             child.close()
@@ -228,37 +236,61 @@ class Pool:
         self._selector.register(slot.sentinel, selectors.EVENT_READ, partial(self._bury, slot))
         self._meters.started("fill" if self._started <= self._size else "replace")
 
-    def _hear(self, slot: Slot) -> None:
-        """Read one message; more will make the descriptor ready again."""
+    def _hear(self, slot: Slot) -> bool:
+        """Read one message, if there is one; more will make the descriptor ready again."""
         if slot.deaf or slot.state is State.GONE:
-            return
+            return False
         try:
             reply = slot.receive(self._inbox)
         except BlockingIOError:
-            return
+            return False
         except OSError:
             reply = None
         except ValueError as error:
             log.warning("child %d does not speak the protocol: %s", slot.pid, error)
             self._turn_deaf(slot, 0)
-            return
+            return False
+        if reply is None:  # end of file: the child is dying, or a handler closed the pipe
+            self._turn_deaf(slot, LEAVE)
+        else:
+            self._take(slot, reply)
+        return reply is not None
+
+    def _take(self, slot: Slot, reply: Reply) -> None:
         if isinstance(reply, Hello):
             self._welcome(slot, reply)
-        elif isinstance(reply, Outcome):
-            self._settle(slot, reply)
-        else:  # end of file: the child is dying, or a handler closed the pipe
-            self._turn_deaf(slot, LEAVE)
+            return
+        chunk = slot.chunk
+        if isinstance(reply, Outcome):
+            over = chunk is not None and chunk.is_last(reply.index)
+            answered = over or reply.index == slot.asked
+            known = self._accounts.told(slot, reply)
+        else:
+            over = answered = True
+            known = self._accounts.done(slot, reply)
+        if not known:
+            log.warning("child %d told of a job that it does not have", slot.pid)
+            return
+        self._respawn.worked()
+        if over:
+            slot.chunk = None
+        if slot.state is State.BUSY and over:
+            slot.become(State.IDLE)
+            self._idle.append(slot)
+        elif slot.state is State.ASKED and answered:
+            slot.quit(self._clock.monotonic() + LEAVE)
 
     def _turn_deaf(self, slot: Slot, patience: float) -> None:
         """Hear no more of a child; if it is not dead within `patience` seconds, it is killed."""
         slot.deaf = True
-        slot.due = min(slot.due, self._clock.monotonic() + patience)
+        due = self._clock.monotonic() + patience
+        slot.due = due if slot.state is State.BUSY else min(slot.due, due)
         self._selector.unregister(slot.channel)
 
     def _welcome(self, slot: Slot, hello: Hello) -> None:
         if hello.refused:
             raise ConfigurationError(hello.refused)
-        self._boot_failures = 0
+        self._respawn.booted()
         slot.greeted = True
         if slot.state is State.BOOTING:
             slot.become(State.IDLE)
@@ -267,27 +299,9 @@ class Pool:
             else:
                 slot.quit(self._clock.monotonic() + LEAVE)
 
-    def _settle(self, slot: Slot, outcome: Outcome) -> None:
-        job, slot.job = slot.job, None
-        if job is None:
-            log.warning("child %d told of a job that it does not have", slot.pid)
-            return
-        now = self._clock.monotonic()
-        self._deaths = 0
-        if slot.state is State.BUSY:
-            slot.become(State.IDLE)
-            self._idle.append(slot)
-        elif slot.state is State.ASKED:
-            slot.quit(now + LEAVE)
-        end = ends.told(slot, job, outcome, now)
-        if end.outcome == "cancelled":  # whatever the job started goes with its child
-            slot.farewell = end
-        else:
-            self._ended(end)
-
     def _overdue(self, slot: Slot, now: float) -> None:
         if slot.state is State.BUSY and not slot.deaf:
-            slot.ask("timeout", now + self._grace)
+            self._look(slot, now)
         elif slot.state is State.KILLED:
             slot.due = inf
             if slot.dead():  # but nobody told us: the fork server hangs
@@ -296,6 +310,28 @@ class Pool:
         else:
             reason = {State.BOOTING: "boot", State.LEAVING: "leave"}.get(slot.state, "protocol")
             self._kill(slot, reason)
+
+    def _look(self, slot: Slot, now: float) -> None:
+        """Look how far a busy child is: nothing waits behind a job that stands still."""
+        chunk, seen = slot.chunk, slot.running()
+        while self._hear(slot):
+            pass
+        if slot.state is not State.BUSY or chunk is None or slot.chunk is not chunk:
+            return
+        self._accounts.passed(chunk, seen)
+        if len(chunk) > 1 and slot.moved() and now < chunk.given + LATE:
+            slot.due = now + STALL
+            return
+        self._accounts.take_back(slot, leave=int(now < chunk.given + UNBEGUN))
+        job, began = slot.runs()
+        if job is None:  # about to say that it is done, or it has not even begun
+            slot.due = now + STALL
+            if now >= began + FROZEN:
+                self._kill(slot, "protocol")
+        elif now < began + job.timeout:
+            slot.due = began + job.timeout
+        else:
+            slot.ask("timeout", now + self._grace)
 
     def _kill(self, slot: Slot, reason: str) -> None:
         slot.kill(reason, self._clock.monotonic() + REAP)
@@ -313,7 +349,6 @@ class Pool:
             slot.destroy()
             slot.dead(REAP)
         self._last_words(slot)
-        job, slot.job = slot.job, None
         expected = slot.state in (State.LEAVING, State.KILLED, State.ASKED)
         if not slot.deaf:
             self._selector.unregister(slot.channel)
@@ -322,41 +357,26 @@ class Pool:
             self._idle.remove(slot)
         self._slots.discard(slot)
         slot.become(State.GONE)
-        end = slot.farewell
-        if job is not None:
-            end = ends.died(slot, job, code, lost, self._clock.monotonic())
+        self._accounts.died(slot, code, lost)
         self._meters.ended("lost" if lost else ends.cause_of_death(code, slot.reason))
         slot.close()
         self._orphaned = True
         if not slot.greeted and self._refilling:
-            self._boot_failed()
+            self._respawn.boot_failed()
         elif not expected:
-            self._deaths += 1
-            self._respawn_after(self._deaths - 1)
-        if end is not None:
-            self._ended(end)
+            self._respawn.died()
 
     def _last_words(self, slot: Slot) -> None:
-        """Outcomes sent before death count: the pipe is emptied before the child is judged."""
+        """What was sent before death counts: the pipe is emptied before the child is judged."""
         with suppress(OSError, ValueError):
             while not slot.deaf and slot.greeted:
                 reply = slot.receive(self._inbox)
-                if not isinstance(reply, Outcome):
+                if isinstance(reply, Outcome):
+                    self._accounts.told(slot, reply)
+                elif isinstance(reply, Done):
+                    self._accounts.done(slot, reply)
+                else:
                     return
-                self._settle(slot, reply)
-
-    def _boot_failed(self) -> None:
-        self._boot_failures += 1
-        if self._boot_failures >= MOST_BOOT_FAILURES:
-            raise PoolBroken(
-                f"{self._boot_failures} children in a row died or hung before they were ready"
-            )
-        self._respawn_after(self._boot_failures)
-
-    def _respawn_after(self, failures: int) -> None:
-        """The first replacement comes at once, the next ones later and later."""
-        if failures:
-            self._respawn_at = self._clock.monotonic() + RECONNECT.delay(failures)
 
     def _sweep(self) -> None:
         server = self._server.pid
@@ -366,7 +386,7 @@ class Pool:
         now = self._clock.monotonic()
         due = min((slot.due for slot in self._slots), default=inf)
         if self._refilling and len(self._slots) < self._size:
-            due = min(due, self._respawn_at)
+            due = min(due, self._respawn.at)
         if self._orphaned:
             due = min(due, now + 0.02)
         return max(0.0, min(longest, due - now))

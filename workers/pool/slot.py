@@ -1,4 +1,4 @@
-"""One child as its parent sees it: its state, its job, its deadline.
+"""One child as its parent sees it: its state, its jobs, its deadline.
 
 Stands between the pool, which decides, and the operating system. States and the legal moves
 between them are in MOVES; `Slot.become` is the one way to change state. Never blocks.
@@ -10,10 +10,8 @@ import os
 import select
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import datetime
 from enum import Enum
 from math import inf
 from typing import Any
@@ -22,9 +20,13 @@ from shared.jobs.failures import clean
 from shared.services.process import signal_main_thread
 from workers.pool.channel import Inbox, send
 from workers.pool.child import ASK, STACK
-from workers.pool.messages import QUIT, Hello, Outcome, decode_reply, encode_run
+from workers.pool.chunk import Chunk, End, Job
+from workers.pool.messages import QUIT, Reply, decode_reply, encode_run
+from workers.pool.progress import Progress
 from workers.pool.tree import kill_tree, usage
 
+STALL = 0.02  # seconds that a word may stand still until what waits behind it is taken back
+FILES = 3  # that travel with a hello: stacks, words, permits
 _MAX_STACKS = 8 * 1024  # bytes of the stack dump that are kept
 
 
@@ -43,44 +45,12 @@ class State(Enum):
 MOVES = {
     State.BOOTING: {State.IDLE, State.LEAVING, State.KILLED, State.GONE},
     State.IDLE: {State.BUSY, State.LEAVING, State.KILLED, State.GONE},
-    State.BUSY: {State.IDLE, State.ASKED, State.KILLED, State.GONE},
+    State.BUSY: {State.IDLE, State.ASKED, State.LEAVING, State.KILLED, State.GONE},
     State.ASKED: {State.LEAVING, State.KILLED, State.GONE},
     State.LEAVING: {State.KILLED, State.GONE},
     State.KILLED: {State.GONE},
     State.GONE: set(),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What the pool must know of a job: `key` names it, `line` is handed to the child."""
-
-    key: int
-    line: bytes
-    timeout: float
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """How a job ended in the pool.
-
-    Attributes:
-        outcome: completed, failed, snoozed, discarded (the child's word), timeout, interrupted,
-            cancelled, crashed, or lost (the whole pool died with its fork server).
-        result: JSON text.
-        delay: seconds of a snooze, or in place of the kind's backoff.
-        seconds: that it ran.
-    """
-
-    key: int
-    outcome: str
-    started_at: datetime
-    seconds: float
-    result: str | None = None
-    error: str | None = None
-    cause: str | None = None
-    delay: float | None = None
-    evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Slot:
@@ -89,6 +59,8 @@ class Slot:
     Attributes:
         due: moment (monotonic) at which the pool must look at it again.
         reason: why it was asked or killed: timeout, interrupted, cancelled, boot, protocol, stop.
+        chunk: the jobs that it holds; None = it has told of all that it was given.
+        asked: place in the chunk of the job that was asked to stop.
         farewell: how its job ended, told once the child is gone.
         greeted: the child has said hello.
         deaf: the child closed its end of the pipe; its death is awaited.
@@ -102,12 +74,14 @@ class Slot:
         self.state = State.BOOTING
         self.due = due
         self.reason = ""
-        self.job: Job | None = None
+        self.chunk: Chunk | None = None
+        self.asked: int | None = None
         self.farewell: End | None = None
-        self.started = 0.0
-        self.started_at: datetime | None = None
         self.greeted = False
         self.deaf = False
+        self._progress: Progress | None = None
+        self._number = 1  # of the next job
+        self._seen = (0, 0.0)  # where its word stood when it was last looked at
         self._stacks = -1
         self._stack_from = 0
         self._usage: dict[str, float] = {}
@@ -124,18 +98,26 @@ class Slot:
         self.state = state
         self.due = due
 
-    def run(self, job: Job, now: float, wall: datetime) -> None:
-        """Hand over a job.
+    def run(self, jobs: Sequence[Job], now: float) -> None:
+        """Hand over jobs, to be run in order.
 
         Raises:
             MessageTooLong: nothing was handed over.
             OSError: the child is going or gone.
         """
-        send(self.channel, encode_run([job.line]))
-        self.job, self.started, self.started_at = job, now, wall
-        self.become(State.BUSY, now + job.timeout)
+        progress, first = self._shared(), self._number
+        progress.permit(len(jobs))
+        try:
+            send(self.channel, encode_run(first, [job.line for job in jobs]))
+        except BaseException:
+            progress.take_back()
+            raise
+        self._number += len(jobs) + 1
+        self.chunk = Chunk(jobs, first, now)
+        self._seen = progress.at()
+        self.become(State.BUSY, now + min(STALL, jobs[0].timeout))
 
-    def receive(self, inbox: Inbox) -> Hello | Outcome | None:
+    def receive(self, inbox: Inbox) -> Reply | None:
         """The next message; None = the child closed its end.
 
         Raises:
@@ -147,15 +129,64 @@ class Slot:
         message = inbox.receive(self.channel)
         return None if message is None else decode_reply(message)
 
-    def _first_word(self) -> Hello | Outcome | None:
-        message, files, _, _ = socket.recv_fds(self.channel, 64 * 1024, 4)
-        if files:
-            self._stacks = files[0]
-        return decode_reply(message) if message else None
+    def _first_word(self) -> Reply | None:
+        message, files, _, _ = socket.recv_fds(self.channel, 64 * 1024, FILES)
+        if not message:
+            return None
+        if len(files) != FILES:
+            raise ValueError(f"{len(files)} descriptors came with its hello; expected {FILES}")
+        self._stacks = files[0]
+        self._progress = Progress(*files[1:])
+        return decode_reply(message)
+
+    def moved(self) -> bool:
+        """Whether the child's word has moved since this was last asked."""
+        before, self._seen = self._seen, self._shared().at()
+        return self._seen != before
+
+    def running(self) -> tuple[int, float] | None:
+        """Which job its word names (by place in the chunk), begun when; None = none was begun.
+
+        All before it have ended. Read the pipe to its end first: what they told is in there.
+        """
+        number, began = self._shared().at()
+        place = None if self.chunk is None else self.chunk.place(number)
+        return None if place is None else (place, began)
+
+    def runs(self) -> tuple[Job | None, float]:
+        """The job that the child runs, and since when; no job, and since when there is none."""
+        if self.chunk is None:
+            return None, 0.0
+        place, began = self.running() or (-1, self.chunk.given)
+        return self.chunk.job(place), began
+
+    def take_back(self, leave: int = 0) -> list[Job]:
+        """Take back what the child has not begun.
+
+        Args:
+            leave: so many of a chunk of which nothing was begun.
+        """
+        if self.chunk is None:
+            return []
+        progress = self._shared()
+        left = progress.take_back()
+        if left and left == len(self.chunk) and leave:
+            progress.permit(leave)
+            left -= leave
+        return self.chunk.cut(left)
+
+    def _shared(self) -> Progress:
+        if self._progress is None:
+            raise RuntimeError(f"child {self.pid}: no memory is shared before its hello")
+        return self._progress
 
     def ask(self, reason: str, due: float) -> None:
-        """Note where the job stands, then ask it to stop."""
+        """Note where the job that runs stands, then ask it to stop."""
         self.reason = reason
+        running = self.running()
+        if self.chunk is not None and running is not None:
+            self.asked = running[0]
+            self._shared().ask(self.chunk.first + self.asked)
         self._usage = usage(self.pid)
         if not self.dead():
             self._dump_stacks()
@@ -207,6 +238,9 @@ class Slot:
             if descriptor >= 0:
                 os.close(descriptor)
         self._stacks = self._pidfd = -1
+        if self._progress is not None:
+            self._progress.close()
+            self._progress = None
         self.process.join()
         self.process.close()
 

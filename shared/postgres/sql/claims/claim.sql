@@ -52,7 +52,7 @@ with lane as materialized (
 )
 select array_agg(l.job_id), array_agg(l.kind), array_agg(l.priority), array_agg(l.seq),
        array_agg(l.run), array_agg(l.attempt), array_agg(l.max_attempts),
-       array_agg(l.timeout_ms), array_agg(l.awaited),
+       array_agg(l.timeout_ms / 1000.0::double precision), array_agg(l.awaited),
        array_agg(extract(epoch from clock_timestamp() - l.ready_at)::double precision),
        convert_to(string_agg(l.line, E'\n'), 'UTF8'),
        (select case when s.is_called then s.last_value else 0 end from weirkeeper.ready_seq s),

@@ -1,7 +1,7 @@
 -- Finishes plain successes: the hot path. Fenced by job, epoch and token. Locks: the rows of
--- running. Index: running_pkey. array_position instead of a join: hash and merge joins are off in
--- this session, and the arrays are short. Places of concurrency keys go to the next jobs at once, or,
--- when more follows in this transaction, are told.
+-- running. Index: running_pkey. width_bucket finds an id's place in the sorted ids by halving:
+-- array_position walked half of 500 ids for each of them, and a join costs more than either. Places
+-- of concurrency keys go to the next jobs at once, or, when more follows in this transaction, are told.
 with gone as (
   delete from weirkeeper.running r
   where r.job_id = any (%(job_ids)s::bigint[]) and r.epoch = %(epoch)s
@@ -11,7 +11,8 @@ with gone as (
   insert into weirkeeper.attempt
     (job_id, run, attempt, outcome, state, epoch, claimed_at, started_at)
   select g.job_id, g.run, g.attempt + 1, 'completed', 'completed', %(epoch)s, g.claimed_at,
-         (%(started)s::timestamptz[])[array_position(%(job_ids)s::bigint[], g.job_id)]
+         to_timestamp((%(started)s::double precision[])
+                      [width_bucket(g.job_id, %(job_ids)s::bigint[])])
   from gone g
 )
 select weirkeeper.tell_final(array_agg(g.job_id)),

@@ -8,7 +8,7 @@ with verdict as materialized (
   from unnest(
     %(job_ids)s::bigint[], %(tokens)s::bigint[], %(outcomes)s::text[], %(states)s::text[],
     %(delays)s::double precision[], %(spent)s::boolean[], %(errors)s::text[], %(causes)s::text[],
-    %(evidence)s::text[], %(results)s::text[], %(started)s::timestamptz[]
+    %(evidence)s::text[], %(results)s::text[], %(started)s::double precision[]
   ) as v (job_id, token, outcome, state, delay, spent, error, cause, evidence, result, started_at)
 ), gone as (
   delete from weirkeeper.running r
@@ -28,7 +28,7 @@ with verdict as materialized (
          case when g.ends and g.outcome in ('snoozed', 'interrupted') then 'cancelled'
               else g.outcome end,
          case when g.ends then 'cancelled' else g.state end, g.error, g.cause, g.evidence::jsonb,
-         g.result::jsonb, %(epoch)s, g.claimed_at, g.started_at
+         g.result::jsonb, %(epoch)s, g.claimed_at, to_timestamp(g.started_at)
   from gone g
 ), later as (
   insert into weirkeeper.scheduled (job_id, run_at, queue, kind, priority, attempt, run, why)
