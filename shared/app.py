@@ -90,6 +90,7 @@ class App:
             for t in self.event_types
             for s in self.subscriptions
             if any(matches(glob, t.name) for glob in s.types)
+            and (t.exposure == "webhook" or not s.exposed)
         ]
 
     def check(self) -> App:

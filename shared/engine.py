@@ -1,17 +1,23 @@
-"""What the engine itself runs, declared like any application's: retention, verify, replays.
+"""What the engine itself runs, declared like any application's: webhooks, retention, replays.
 
-Read by `shared.app.load_app`, which merges it into every application. All of it runs on the
-maintenance queue; handlers are named, not imported: they live in workers.handlers.maintenance.
+Read by `shared.app.load_app`, which merges it into every application. Handlers are named, not
+imported: they live in workers.handlers.maintenance and workers.handlers.webhook.
 """
 
 from __future__ import annotations
 
 from shared.app import App
+from shared.backoff import WEBHOOK
+from shared.events.subscriptions import Subscription
+from shared.events.type import EventType
 from shared.jobs.kinds import Kind
 from shared.jobs.periodic import Periodic
 
 HOUR = 3600.0
 HANDLERS = "workers.handlers.maintenance"
+WEBHOOKS = "workers.handlers.webhook"
+# More tries than any schedule has: a delivery ends by its schedule, not by its job.
+MOST_TRIES = 64
 
 
 def _kind(task: str) -> Kind:
@@ -31,12 +37,57 @@ app = App(
         _kind("discard_unknown"),
         _kind("verify"),
         _kind("replay"),
+        _kind("tidy_webhooks"),
+        Kind(
+            "webhook.deliver",
+            queue="webhook",
+            handler=f"{WEBHOOKS}.webhook_deliver:handle",
+            max_attempts=MOST_TRIES,
+            timeout=15,
+            backoff=WEBHOOK,
+            searchable=("delivery_id",),
+        ),
+        Kind(
+            "webhook.replay",
+            queue="webhook",
+            handler=f"{WEBHOOKS}.webhook_replay:handle",
+            timeout=30,
+        ),
+    ),
+    event_types=(
+        EventType(
+            "webhook.test",
+            "The owner of an endpoint sent a test to it.",
+            "webhook://<endpoint id>",
+            exposure="webhook",
+        ),
+        EventType(
+            "webhook.endpoint.failing",
+            "Half of the time has passed after which an endpoint that only fails is disabled.",
+            "webhook://<endpoint id>",
+        ),
+        EventType(
+            "webhook.endpoint.disabled",
+            "An endpoint was disabled by its answers: it is gone, or failed for five days.",
+            "webhook://<endpoint id>",
+        ),
+    ),
+    subscriptions=(
+        Subscription(
+            "webhook.fanout",
+            types=("*",),
+            queue="webhook",
+            handler=f"{WEBHOOKS}.webhook_fanout:handle",
+            exposed=True,
+            timeout=30,
+        ),
     ),
     periodics=(
         _hourly("prune_jobs"),
         _hourly("prune_events"),
         _hourly("prune_records"),
         _hourly("discard_unknown"),
+        _hourly("tidy_webhooks"),
         Periodic("weirkeeper.verify", "weirkeeper.verify", every=24 * HOUR),
     ),
 )

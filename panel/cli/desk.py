@@ -21,6 +21,8 @@ from shared.postgres.recorder import PostgresRecorder
 from shared.postgres.schema import check_schema
 from shared.postgres.search import PostgresSearch
 from shared.postgres.waits import PostgresWaits
+from shared.postgres.webhooks import PostgresWebhooks
+from shared.webhooks.rules import rules
 
 OWNER = "owner"
 
@@ -44,7 +46,8 @@ def open_desk(owner_id: str = OWNER, told: Callable[[int], None] = untold) -> It
         DatabaseUnavailable: it does not answer.
         SchemaTooOld: it has not been migrated.
     """
-    url = Settings.load().database()
+    settings = Settings.load()
+    url = settings.database()
     with closing(_connected(url)) as conn, PostgresWaits(url, "cli") as waits:
         yield Desk(
             owner_id=owner_id,
@@ -54,6 +57,7 @@ def open_desk(owner_id: str = OWNER, told: Callable[[int], None] = untold) -> It
             waits=waits,
             recorder=PostgresRecorder(conn),
             events=PostgresEventLog(conn),
+            webhooks=PostgresWebhooks(conn, rules(settings)),
             told=told,
         )
 

@@ -40,7 +40,7 @@ TABLE: dict[str, tuple[Command, ...]] = {
         Command("pause", "start no more jobs of a queue or kind"),
         Command("resume", "start jobs of a queue or kind again"),
         Command("corpus", "create, import and search notes"),
-        Command("webhooks", "judge a URL, check a captured request, receive some"),
+        Command("webhooks", "endpoints, what was sent to them, why not; tools for receivers"),
         Command("verify", "look for rows that break the engine's promises; --repair mends"),
     ),
     "Before and after a deploy": (

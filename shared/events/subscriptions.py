@@ -32,6 +32,7 @@ class Subscription:
         queue: where its jobs run.
         handler: "module:function", called as `function(ctx, args, event)`; idempotent.
         coalesce: per pass and subject, only the latest event becomes a job.
+        exposed: only types that may leave the installation (exposure "webhook").
         max_attempts, timeout, backoff, outage: as of a Kind.
     """
 
@@ -40,6 +41,7 @@ class Subscription:
     queue: str
     handler: str
     coalesce: bool = False
+    exposed: bool = False
     max_attempts: int = 10
     timeout: float | None = None
     backoff: Backoff = DEFAULT

@@ -11,6 +11,7 @@ from shared.events.port import Recorder
 from shared.jobs.port import Inspector, Waits, untold
 from shared.site.notes import Notes
 from shared.site.search import Search
+from shared.webhooks.port import Webhooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +30,6 @@ class Desk:
     waits: Waits
     recorder: Recorder
     events: EventLog
+    webhooks: Webhooks
     endpoints: Endpoints = NO_ENDPOINTS
     told: Callable[[int], None] = untold

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.errors import InvalidArguments
-from shared.ops import corpus, events, tasks
+from shared.ops import corpus, events, tasks, webhooks
 from shared.ops.desk import Desk
 from shared.ops.operation import Operation
 
 OPERATIONS: Mapping[str, Operation] = {
     operation.name: operation
-    for operation in (*corpus.OPERATIONS, *tasks.OPERATIONS, *events.OPERATIONS)
+    for operation in (
+        *corpus.OPERATIONS, *tasks.OPERATIONS, *events.OPERATIONS, *webhooks.OPERATIONS
+    )
 }
 
 

@@ -19,7 +19,7 @@ table site.document  -- The search index: what a search finds of a note, or a to
   constraint document_pkey PRIMARY KEY (note_id)
   CREATE INDEX document_words ON site.document USING gin (words) WITH (fastupdate='on', gin_pending_list_limit='1024')
 
-table site.note  -- Notes. Emits corpus.note.changed, writing.published, writing.unpublished by trigger.
+table site.note  -- Notes. Emits corpus.note.changed by trigger (insert, delete, update of a watched column).
   id bigint not null identity always
   owner_id text not null
   genre text not null
@@ -56,9 +56,6 @@ table site.note  -- Notes. Emits corpus.note.changed, writing.published, writing
   CREATE TRIGGER note_deleted AFTER DELETE ON site.note REFERENCING OLD TABLE AS old_notes FOR EACH STATEMENT EXECUTE FUNCTION site.note_deleted()
   CREATE TRIGGER note_inserted AFTER INSERT ON site.note REFERENCING NEW TABLE AS new_notes FOR EACH STATEMENT EXECUTE FUNCTION site.note_inserted()
   CREATE TRIGGER note_updated AFTER UPDATE ON site.note REFERENCING OLD TABLE AS old_notes NEW TABLE AS new_notes FOR EACH STATEMENT EXECUTE FUNCTION site.note_updated()
-  CREATE TRIGGER writing_deleted AFTER DELETE ON site.note REFERENCING OLD TABLE AS old_notes FOR EACH STATEMENT EXECUTE FUNCTION site.writing_deleted()
-  CREATE TRIGGER writing_inserted AFTER INSERT ON site.note REFERENCING NEW TABLE AS new_notes FOR EACH STATEMENT EXECUTE FUNCTION site.writing_inserted()
-  CREATE TRIGGER writing_updated AFTER UPDATE ON site.note REFERENCING OLD TABLE AS old_notes NEW TABLE AS new_notes FOR EACH STATEMENT EXECUTE FUNCTION site.writing_updated()
 
 table site.note_removed  -- Deleted notes that the search index may still hold. No events: the note's delete told it.
   note_id bigint not null
@@ -107,18 +104,6 @@ function site.variants(word text) returns text[]
   sql immutable set search_path=pg_catalog, pg_temp
   sha256 1efe172bf464a66579110e3a3e18456ce1cc68660182fd74f9291a5c83d544dc  -- A word, and what is left of it without one of its letters.
 
-function site.writing_deleted() returns trigger
-  plpgsql volatile set search_path=pg_catalog, pg_temp
-  sha256 ec6bd900126e000fdc52afe4620c0bc10c91b6ce2d76fcea326b03b5fb397545  -- Trigger: records writing.unpublished for public writings that are deleted.
-
-function site.writing_inserted() returns trigger
-  plpgsql volatile set search_path=pg_catalog, pg_temp
-  sha256 d52e1d8d4f1d5d57e384693d9c847026ee74934773b73098e4882354026a75e3  -- Trigger: records writing.published for new writings.
-
-function site.writing_updated() returns trigger
-  plpgsql volatile set search_path=pg_catalog, pg_temp
-  sha256 d0b67b26c6ce2500161d82a35324ce7516253bf9671e532163a5be9ed2de261b  -- Trigger: records writing.published and writing.unpublished for what became so.
-
 schema weirkeeper  -- Weirkeeper, the engine: events, jobs, processes.
 
 table weirkeeper.attempt  -- One row per finished attempt: the log. Its newest row tells a finished job's state. No events.
@@ -145,6 +130,57 @@ table weirkeeper.attempt  -- One row per finished attempt: the log. Its newest r
   CREATE INDEX attempt_ended_job ON weirkeeper.attempt USING btree (state, job_id) WHERE (state = ANY (ARRAY['discarded'::text, 'cancelled'::text]))
   CREATE INDEX attempt_finished ON weirkeeper.attempt USING brin (finished_at)
 
+table weirkeeper.delivery  -- One event on its way to one endpoint. No events: the log of what was sent.
+  id bigint not null identity always
+  endpoint_id bigint not null
+  event_id uuid not null
+  event_seq bigint not null
+  event_type text not null
+  owner_id text not null
+  body bytea not null
+  trigger text not null
+  state text not null default 'pending'::text
+  job_id bigint
+  attempts integer not null default 0
+  tries integer not null default 0
+  next_at timestamp with time zone
+  created_at timestamp with time zone not null default clock_timestamp()
+  begun_at timestamp with time zone not null default clock_timestamp()
+  ended_at timestamp with time zone
+  constraint delivery_attempts_check CHECK ((attempts >= 0))
+  constraint delivery_check CHECK ((tries >= attempts))
+  constraint delivery_check1 CHECK (((state = 'pending'::text) = (ended_at IS NULL)))
+  constraint delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
+  constraint delivery_trigger_check CHECK ((trigger = ANY (ARRAY['auto'::text, 'test'::text, 'replay'::text, 'manual'::text])))
+  constraint delivery_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES weirkeeper.endpoint(id) ON DELETE CASCADE
+  constraint delivery_pkey PRIMARY KEY (id)
+  constraint delivery_endpoint_id_event_id_key UNIQUE (endpoint_id, event_id)
+  CREATE INDEX delivery_ended ON weirkeeper.delivery USING btree (ended_at) WHERE (ended_at IS NOT NULL)
+  CREATE INDEX delivery_event ON weirkeeper.delivery USING btree (event_id)
+  CREATE INDEX delivery_page ON weirkeeper.delivery USING btree (endpoint_id, event_seq)
+  CREATE INDEX delivery_pending ON weirkeeper.delivery USING btree (endpoint_id, event_seq) WHERE (state = 'pending'::text)
+
+table weirkeeper.delivery_attempt  -- One request to an endpoint and its answer. No events: the log of what was sent.
+  delivery_id bigint not null
+  number integer not null
+  trigger text not null
+  started_at timestamp with time zone not null
+  finished_at timestamp with time zone not null default clock_timestamp()
+  url text not null
+  result text not null
+  code text not null
+  status integer
+  phases jsonb not null default '{}'::jsonb
+  headers jsonb not null default '[]'::jsonb
+  body bytea
+  truncated boolean not null default false
+  peer text
+  constraint delivery_attempt_number_check CHECK ((number >= 1))
+  constraint delivery_attempt_result_check CHECK ((result = ANY (ARRAY['delivered'::text, 'failed'::text, 'deferred'::text])))
+  constraint delivery_attempt_trigger_check CHECK ((trigger = ANY (ARRAY['auto'::text, 'test'::text, 'replay'::text, 'manual'::text, 'probe'::text])))
+  constraint delivery_attempt_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES weirkeeper.delivery(id) ON DELETE CASCADE
+  constraint delivery_attempt_pkey PRIMARY KEY (delivery_id, number)
+
 table weirkeeper.drain  -- How each stop went: seconds per phase, jobs by what became of them. No events: the log.
   epoch bigint not null
   role text not null
@@ -155,6 +191,60 @@ table weirkeeper.drain  -- How each stop went: seconds per phase, jobs by what b
   phases jsonb not null
   jobs jsonb not null
   constraint drain_pkey PRIMARY KEY (epoch)
+
+table weirkeeper.endpoint with (fillfactor=70)  -- Where an owner's events are sent, its lease and how it fares. No events: a receiver, not a fact.
+  id bigint not null identity always
+  owner_id text not null
+  url text not null
+  description text not null default ''::text
+  event_types text[] not null
+  headers jsonb not null default '{}'::jsonb
+  format text not null default 'standard'::text
+  signature text not null default 'v1'::text
+  ordering text not null default 'none'::text
+  rate integer
+  schedule double precision[]
+  enabled boolean not null default true
+  disabled_reason text
+  disabled_at timestamp with time zone
+  failing_since timestamp with time zone
+  failures integer not null default 0
+  noticed smallint not null default 0
+  last_success_at timestamp with time zone
+  busy_until timestamp with time zone
+  lease_token bigint
+  not_before timestamp with time zone
+  tested_at timestamp with time zone
+  created_at timestamp with time zone not null default clock_timestamp()
+  updated_at timestamp with time zone not null default clock_timestamp()
+  constraint endpoint_check CHECK ((enabled = (disabled_reason IS NULL)))
+  constraint endpoint_check1 CHECK ((enabled = (disabled_at IS NULL)))
+  constraint endpoint_check2 CHECK (((busy_until IS NULL) = (lease_token IS NULL)))
+  constraint endpoint_check3 CHECK (((failing_since IS NULL) = (failures = 0)))
+  constraint endpoint_description_check CHECK ((length(description) <= 500))
+  constraint endpoint_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['manual'::text, 'gone'::text, 'failing'::text, 'blocked'::text])))
+  constraint endpoint_event_types_check CHECK (((cardinality(event_types) >= 1) AND (cardinality(event_types) <= 100)))
+  constraint endpoint_failures_check CHECK ((failures >= 0))
+  constraint endpoint_format_check CHECK ((format = ANY (ARRAY['standard'::text, 'cloudevents'::text])))
+  constraint endpoint_headers_check CHECK ((jsonb_typeof(headers) = 'object'::text))
+  constraint endpoint_noticed_check CHECK ((noticed = ANY (ARRAY[0, 50, 100])))
+  constraint endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'strict'::text])))
+  constraint endpoint_owner_id_check CHECK (((length(owner_id) >= 1) AND (length(owner_id) <= 200)))
+  constraint endpoint_rate_check CHECK (((rate >= 1) AND (rate <= 6000)))
+  constraint endpoint_schedule_check CHECK (((cardinality(schedule) >= 1) AND (cardinality(schedule) <= 30)))
+  constraint endpoint_signature_check CHECK ((signature = ANY (ARRAY['v1'::text, 'v1a'::text])))
+  constraint endpoint_url_check CHECK (((length(url) >= 1) AND (length(url) <= 2048)))
+  constraint endpoint_pkey PRIMARY KEY (id)
+  CREATE INDEX endpoint_owner ON weirkeeper.endpoint USING btree (owner_id, id)
+
+table weirkeeper.endpoint_secret  -- Signing secrets, sealed; those that were rotated away sign until they expire. No events: secrets.
+  endpoint_id bigint not null
+  no integer not null identity always
+  sealed bytea not null
+  created_at timestamp with time zone not null default clock_timestamp()
+  expires_at timestamp with time zone
+  constraint endpoint_secret_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES weirkeeper.endpoint(id) ON DELETE CASCADE
+  constraint endpoint_secret_pkey PRIMARY KEY (endpoint_id, no)
 
 table weirkeeper.event  -- What happened; append-only, pruned. The outbox itself. seq is an order, never a cursor.
   id uuid not null default gen_random_uuid()
@@ -170,7 +260,6 @@ table weirkeeper.event  -- What happened; append-only, pruned. The outbox itself
   constraint event_subject_check CHECK ((length(subject) <= 2048))
   constraint event_trace_check CHECK ((length(trace) <= 200))
   constraint event_pkey PRIMARY KEY (id)
-  CREATE INDEX event_occurred ON weirkeeper.event USING brin (occurred_at)
   CREATE TRIGGER event_complete BEFORE INSERT ON weirkeeper.event FOR EACH ROW WHEN ((new.seq IS NULL)) EXECUTE FUNCTION weirkeeper.event_complete()
 
 table weirkeeper.event_failure  -- Events whose fan-out failed: tried again one by one, or poisoned. No events: bookkeeping.
@@ -375,39 +464,30 @@ table weirkeeper.ready  -- Jobs that may be claimed, by lanes (queue, kind, prio
   constraint ready_job_id_key UNIQUE (job_id)
   CREATE INDEX ready_key ON weirkeeper.ready USING btree (key) WHERE (key IS NOT NULL)
 
-table weirkeeper.replay  -- Replays that were asked for, and how far each is. No events: a command, not a fact.
+table weirkeeper.replay  -- Events that are sent to an endpoint once more, and how far it has come. No events: bookkeeping.
   id bigint not null identity always
-  subscription text not null
-  types text[] not null
+  endpoint_id bigint not null
+  owner_id text not null
   since timestamp with time zone not null
   until timestamp with time zone not null
-  events bigint not null default 0
-  done bigint not null default 0
-  jobs bigint not null default 0
+  failed_only boolean not null
+  state text not null default 'planned'::text
+  total bigint not null
+  sent bigint not null default 0
+  after_seq bigint not null default 0
   job_id bigint
-  asked_by text
   created_at timestamp with time zone not null default clock_timestamp()
-  finished_at timestamp with time zone
-  cancelled_at timestamp with time zone
-  constraint replay_asked_by_check CHECK ((length(asked_by) <= 200))
-  constraint replay_check CHECK ((done <= events))
-  constraint replay_check1 CHECK (((finished_at IS NULL) OR (cancelled_at IS NULL)))
-  constraint replay_since_check CHECK (weirkeeper.is_moment(since))
-  constraint replay_until_check CHECK (weirkeeper.is_moment(until))
+  ended_at timestamp with time zone
+  constraint replay_check CHECK ((since < until))
+  constraint replay_state_check CHECK ((state = ANY (ARRAY['planned'::text, 'running'::text, 'finished'::text, 'cancelled'::text])))
+  constraint replay_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES weirkeeper.endpoint(id) ON DELETE CASCADE
   constraint replay_pkey PRIMARY KEY (id)
-
-table weirkeeper.replay_event  -- Events that a replay has still to deliver, exactly those of its plan. No events: bookkeeping.
-  replay_id bigint not null
-  n bigint not null
-  event_id uuid not null
-  constraint replay_event_replay_id_fkey FOREIGN KEY (replay_id) REFERENCES weirkeeper.replay(id) ON DELETE CASCADE
-  constraint replay_event_pkey PRIMARY KEY (replay_id, n)
+  CREATE INDEX replay_endpoint ON weirkeeper.replay USING btree (endpoint_id, id)
 
 table weirkeeper.route  -- Types × subscriptions, expanded: what the relay joins. No events: declarations.
   type text not null
   subscription text not null
   coalesce boolean not null
-  since timestamp with time zone not null default clock_timestamp()  -- When the subscription began to want the type: events fanned out before are not lost to it.
   constraint route_subscription_fkey FOREIGN KEY (subscription) REFERENCES weirkeeper.kind(name)
   constraint route_type_fkey FOREIGN KEY (type) REFERENCES weirkeeper.event_type(name)
   constraint route_pkey PRIMARY KEY (type, subscription)
@@ -454,6 +534,12 @@ table weirkeeper.unique_key  -- Which job holds a uniqueness; released by discar
   constraint unique_key_pkey PRIMARY KEY (hash)
   constraint unique_key_job_id_key UNIQUE (job_id)
 
+sequence weirkeeper.delivery_id_seq bigint start=1 increment=1 cache=1 cycle=False
+
+sequence weirkeeper.endpoint_id_seq bigint start=1 increment=1 cache=1 cycle=False
+
+sequence weirkeeper.endpoint_secret_no_seq integer start=1 increment=1 cache=1 cycle=False
+
 sequence weirkeeper.event_pending_seq bigint start=1 increment=1 cache=1 cycle=False
 
 sequence weirkeeper.event_seq bigint start=1 increment=1 cache=1 cycle=False
@@ -477,12 +563,8 @@ function weirkeeper.call_parked(names text[], at_most integer[] DEFAULT NULL::in
   sha256 6d3cc33b70d5cb70c3e51179fee7607e31460aa5ad81a2fe48be6e8d81874ffa  -- Internal: puts the oldest parked jobs of keys in line while there are places; how many.
 
 function weirkeeper.cancel_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean)
-  plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
-  sha256 2403d754fcb62d33a0ea7e63d7d74688163a4231bcf235a64a93ddcc0a7f9d9c  -- Cancels jobs: waiting ones at once, running ones by asking their owner. Final ones stay.
-
-function weirkeeper.cancel_replay(replay_id bigint) returns boolean
   plpgsql volatile
-  sha256 487c1f05a6344f57fd6afda811a280deff9d6c62380e2fcb7b369838f0ea6888  -- Delivers no more events of a replay; false = it had ended. Jobs that wait are cancelled as jobs.
+  sha256 2403d754fcb62d33a0ea7e63d7d74688163a4231bcf235a64a93ddcc0a7f9d9c  -- Cancels jobs: waiting ones at once, running ones by asking their owner. Final ones stay.
 
 function weirkeeper.cancel_running(ids bigint[]) returns bigint[]
   plpgsql volatile
@@ -512,13 +594,25 @@ function weirkeeper.check_unique(by_args boolean, keys text[], period interval, 
   plpgsql immutable
   sha256 260e1dd2a26ccdb593a8b7f27c3dacf73c01cc61166b1770e0676985c0ebc57c  -- Raises WK004 for options of uniqueness that make no sense; returns the final states that keep it.
 
-function weirkeeper.deliver_again(subscription text, ids uuid[], tag text) returns integer
+function weirkeeper.deliver(endpoint bigint, event uuid, body bytea, trigger text, priority integer DEFAULT NULL::integer) returns bigint
   plpgsql volatile
-  sha256 71e20fa7b01e8051d72821a8265076257744901e5e2c802a0e027a127e07e3fc  -- Internal: gives events to a subscription once more, as jobs of priority 4; how many jobs.
+  sha256 3548397ffe63f42431a27570d9a8818cfa8adee82f462fb877755b4a7a8888c5  -- Puts an event on its way to an endpoint; returns the delivery's id, or null if it is already.
+
+function weirkeeper.disable_endpoint(endpoint bigint, reason text) returns void
+  plpgsql volatile
+  sha256 3749d7e52445a86f13128c9837a49f545747153dbcdabddfb700bf4b4b663114  -- Disables an endpoint; its deliveries are held until it is enabled.
+
+function weirkeeper.enable_endpoint(endpoint bigint) returns void
+  plpgsql volatile
+  sha256 8fa3ce99840d04e42ed9c177e9c4cb9af50da65ca76a7f49f7b879dad739ee1c  -- Enables an endpoint with a fresh window of failures, and lets its deliveries go.
 
 function weirkeeper.ended_state(id bigint) returns text
   sql stable
   sha256 d7f35c3f9c5fc494fefba2aa7c948b11a4739c9296c2a35262ddba803610b47c  -- Final state of a job; null = it has none, or no job.
+
+function weirkeeper.endpoint_key(endpoint_id bigint) returns text
+  sql immutable
+  sha256 d7f0a8612b4085cb336cb310248e626d843b20e1488a41998d6cde5137a65d87  -- The concurrency key under which deliveries of one endpoint wait.
 
 function weirkeeper.enqueue(kind text, args jsonb DEFAULT '{}'::jsonb, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true, concurrency_key text DEFAULT NULL::text) returns bigint
   plpgsql volatile
@@ -560,9 +654,17 @@ function weirkeeper.key_open(name text, open_at timestamp with time zone DEFAULT
   plpgsql volatile
   sha256 1bc96e8546a86d16e816f6c419de59e600a5a7d1846e09bdc98ec12cd421662e  -- Starts no job of a key before a moment (infinity: until called again; null: opens it). Commit soon. WK004.
 
+function weirkeeper.lease_endpoint(delivery bigint, lease_seconds double precision, token bigint) returns text
+  plpgsql volatile
+  sha256 a67688fec8b084bb06ec03137b5496a22703eb4a593cd4ab852c2f33238b74e5  -- Takes an endpoint's lease for a delivery: leased, or why not.
+
 function weirkeeper.number_staged(kind text) returns bigint[]
   plpgsql volatile
   sha256 096d268db093c8eed396c13f0f81a98ec7f7a94773352ed76805ebba507914cc  -- Checks staged rows; returns an id for each. WK002.
+
+function weirkeeper.open_endpoint(endpoint bigint) returns void
+  plpgsql volatile
+  sha256 89934ad3d57b3f4620d6745dc767f38b7992b8e7c8af4900d42e840d31d14901  -- Tells the concurrency key of an endpoint from when on its deliveries may be claimed.
 
 function weirkeeper.open_keys() returns integer
   plpgsql volatile set enable_seqscan=off
@@ -602,55 +704,39 @@ function weirkeeper.record_event(type text, owner_id text DEFAULT NULL::text, su
 
 function weirkeeper.release_unique(ids bigint[], state text DEFAULT NULL::text) returns bigint
   sql volatile set enable_seqscan=off
-  sha256 bad5af3708b8a9c0697e47bfc758f79589d2270323f24b0c6f8fa64395ecbd0a  -- Releases the keys of jobs that became discarded or cancelled (unless they keep them), or go (null).
-
-function weirkeeper.replay_batch(replay_id bigint, size integer, OUT left_over bigint) returns bigint
-  plpgsql volatile
-  sha256 407ae6f4c30eee00f44d889fc863f5b1f099796cdb32152f9ed682f68c740a0e  -- Internal: delivers the next events of a replay; how many are left. 0 when it was cancelled.
-
-function weirkeeper.replayable(subscription text, types text[], since timestamp with time zone, until timestamp with time zone) returns TABLE(event_id uuid, seq bigint)
-  sql stable
-  sha256 419da866b876c9e76864ce2c2fc8238ca8dce48cc81fa92923a18a080b8e2fd2  -- Internal: the events of a replay's plan.
-
-function weirkeeper.requeue_events(ids uuid[] DEFAULT NULL::uuid[]) returns SETOF uuid
-  plpgsql volatile
-  sha256 c0153acc363c27122ae10102f518c47b8f087f955280531513a6fe8324f671b3  -- Has the relay try events again whose fan-out failed, their count cleared; null = every poisoned one.
+  sha256 b2968d3700734f9c4bbe762e0d532691b354f4fbdc65ff1e771a1bd96c214b3f  -- Releases the keys of jobs that became discarded or cancelled (unless they keep them), or go (null).
 
 function weirkeeper.resume(queue text DEFAULT NULL::text, kind text DEFAULT NULL::text) returns boolean
   plpgsql volatile
   sha256 0d05a0a6d490ff010770810a85fc28a4fd9d19d5d6e12d181635638d89d8092b  -- Starts jobs of a queue or kind again, at once; true = it was paused. WK004, WK006.
 
 function weirkeeper.retry_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean, held_by bigint)
-  plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
+  plpgsql volatile
   sha256 1886dceee695d1f39cc863b90c34c062e82b93d70553998d97fcc88b1935be4e  -- Runs jobs once more: scheduled, discarded and cancelled ones. Others stay.
 
 function weirkeeper.run_periodic(periodic_name text) returns bigint
   plpgsql volatile
   sha256 942031fdc36bd0beeff3bf4e336afa57352a89c0e37dbcfe82d981018832c761  -- Enqueues an extra run of a periodic, beside its schedule; returns the job, null = no such name.
 
-function weirkeeper.skip_event(id uuid) returns boolean
+function weirkeeper.settle_delivery(delivery bigint, token bigint, result text, code text, delay double precision, pause double precision, disable text, status integer, phases jsonb, headers jsonb, body bytea, truncated boolean, peer text, url text, started_at timestamp with time zone) returns TABLE(held boolean, attempts integer, disabled text, notice integer)
   plpgsql volatile
-  sha256 93bb904bc16fe26a33296c15be111ca4c8f74732296ebf2926f45e758d58f34a  -- Gives up an event that the relay could not fan out; false = it is not such a one.
+  sha256 87948406196d0ed743a4e70976f291968938718ff856e8012fea1edd554fb710  -- Writes a request's outcome and gives the lease back, if the token still holds it.
 
 function weirkeeper.start_periodic(started weirkeeper.periodic, tick timestamp with time zone, extra boolean) returns bigint
   plpgsql volatile
   sha256 9fd9eb545827907292012ab236456280b3d4244d2f128ac32edb5eb8750d706f  -- Internal: one job for one tick; not retried, ended after the periodic's timeout.
-
-function weirkeeper.start_replay(subscription text, types text[], since timestamp with time zone, until timestamp with time zone, planned bigint, asked_by text DEFAULT NULL::text) returns bigint
-  plpgsql volatile
-  sha256 5504fd8a7d3a2520328145fbd8b25eaabf851bd3bc47c5d13a02dbed0e3d4e68  -- Begins a replay of exactly as many events as were planned; its id. WK007.
 
 function weirkeeper.stuck_keys() returns SETOF text
   sql stable set enable_seqscan=off
   sha256 8a36928aa43293c76c72fb961755ad59bb18f38c9933c09d099d4e8ae197e9e5  -- Internal: keys that are open and have a place and a parked job.
 
 function weirkeeper.take_over(hashes bytea[], ids bigint[]) returns boolean
-  plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
+  plpgsql volatile
   sha256 e03997b2f80adc826685d596aaad30bee18c12d5dc8ab0131cc220c43c105514  -- Gives the keys of completed jobs that do not keep them to new ones; whether there were any.
 
 function weirkeeper.take_unique(hashes bytea[], ids bigint[]) returns bigint[]
   plpgsql volatile set enable_seqscan=off
-  sha256 a9c31682d772937657afb50790b963ab1803acf672a2ea433d445726f6edee11  -- Takes the keys of unique jobs; returns who holds each. May wait; 40001, 40P01.
+  sha256 75d0214b08ca87fd312e33c2313bb6bc73751057cbd15317f9bf05e56a1e02a5  -- Takes the keys of unique jobs; returns who holds each. May wait; 40001, 40P01.
 
 function weirkeeper.take_unique_at_once(hashes bytea[], ids bigint[]) returns bigint[]
   plpgsql volatile set lock_timeout=20ms

@@ -1,18 +1,18 @@
-"""`weirkeeper webhooks`: judge a URL, check a captured request, receive some."""
+"""`weirkeeper webhooks`: endpoints and what was sent to them; tools for who receives."""
 
 from __future__ import annotations
 
 import argparse
 
-from panel.cli.webhooks import check_url, receiver, verify
+from panel.cli.webhooks import check_url, deliveries, endpoints, receiver, verify
 
-HELP = "judge a URL, check a captured request, receive some"
+HELP = "endpoints, what was sent to them, why not; tools for receivers"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments; each action says by `act` what runs it."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for action in (check_url, verify, receiver):
+    for action in (endpoints, deliveries, check_url, verify, receiver):
         action.add_arguments(actions)
 
 

@@ -1,0 +1,189 @@
+"""ADAPTER: what a delivery needs of the database: to be made, leased, settled.
+
+Before this: the handlers of the webhook queue. After it: rows of `delivery`, `delivery_attempt` and
+`endpoint`, changed together by SQL functions. No connection is held while a request is under way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.backoff import random_token
+from shared.postgres.connect import Connection
+from shared.postgres.failures import translated
+from shared.postgres.statements import statement
+from shared.webhooks.body import Format, Message
+from shared.webhooks.port import Lease, Settled, Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An endpoint that may take an event."""
+
+    id: int
+    patterns: Sequence[str]
+    format: Format
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of a request, as it is written.
+
+    Attributes:
+        result: delivered, failed or deferred (no attempt spent).
+        code: of shared.webhooks.answers.
+        delay: seconds to the next try; None = there is none.
+        pause: seconds in which the endpoint gets nothing; None = none.
+        disable: why the endpoint is disabled; None = it is not.
+        url, started_at: what was asked when (Unix seconds).
+        status, phases, headers, body, truncated, peer: as answered.
+    """
+
+    result: str
+    code: str
+    delay: float | None
+    pause: float | None
+    disable: str | None
+    url: str
+    started_at: float
+    status: int | None = None
+    phases: Mapping[str, float] = field(default_factory=dict)
+    headers: Sequence[tuple[str, str]] = ()
+    body: bytes | None = None
+    truncated: bool = False
+    peer: str | None = None
+
+
+class PostgresDeliveries:
+    """Deliveries through one connection in autocommit mode."""
+
+    def __init__(self, conn: Connection) -> None:
+        self._conn = conn
+
+    def targets(self, owner_id: str) -> list[Target]:
+        """Endpoints of an owner that take new events, whatever their types."""
+        with translated():
+            rows: Any = self._conn.execute(
+                statement("endpoints/of_owner"), {"owner_id": owner_id}
+            ).fetchall()
+        return [Target(*row) for row in rows]
+
+    def message(self, event_id: str) -> Message | None:
+        """An event as it is sent, its data spelt as the database does; None = it was pruned."""
+        with translated():
+            row: Any = self._conn.execute(
+                statement("deliveries/message"), {"event_id": event_id}
+            ).fetchone()
+        return None if row is None else Message(*row)
+
+    def fan_out(self, event_id: str, trigger: str, bodies: Mapping[int, bytes]) -> int:
+        """Put an event on its way to endpoints, all or none, each once.
+
+        Args:
+            event_id: of the event.
+            trigger: auto or test.
+            bodies: what each endpoint gets, by its id.
+
+        Returns:
+            How many deliveries are new.
+        """
+        with translated(), self._conn.transaction():
+            return sum(
+                self.add(endpoint_id, event_id, body, trigger) is not None
+                for endpoint_id, body in sorted(bodies.items())
+            )
+
+    def add(
+        self, endpoint_id: int, event_id: str, body: bytes, trigger: str,
+        priority: int | None = None,
+    ) -> str | None:  # fmt: skip
+        """Put an event on its way to one endpoint, in the transaction that is open.
+
+        Returns:
+            The delivery's id; None = it is on its way already.
+        """
+        params = {
+            "endpoint_id": endpoint_id,
+            "event_id": event_id,
+            "body": body,
+            "trigger": trigger,
+            "priority": priority,
+        }
+        with translated():
+            row: Any = self._conn.execute(statement("deliveries/deliver"), params).fetchone()
+        return None if row is None else row[0]
+
+    def lease(self, delivery_id: int, seconds: float) -> Lease | Standing:
+        """Take the lease of a delivery's endpoint, for so many seconds, or tell why not."""
+        token = random_token()
+        params = {"id": delivery_id, "seconds": seconds, "token": token}
+        with translated(), self._conn.transaction():
+            answer: Any = self._conn.execute(statement("deliveries/lease"), params).fetchone()
+            if answer[0] != "leased":
+                return self._standing(answer[0], delivery_id)
+            row: Any = self._conn.execute(statement("deliveries/leased"), params).fetchone()
+            sealed: Any = self._conn.execute(
+                statement("endpoints/secrets"), {"id": int(row[7])}
+            ).fetchall()
+        event_id, event_type, body, attempts, owner_id, trigger, begun_at, *endpoint, left = row
+        number, url, headers, form, signature, schedule = endpoint
+        return Lease(
+            delivery_id=delivery_id,
+            token=token,
+            event_id=event_id,
+            event_type=event_type,
+            body=bytes(body),
+            attempts=attempts,
+            owner_id=owner_id,
+            trigger=trigger,
+            begun_at=begun_at,
+            endpoint_id=number,
+            url=url,
+            headers=headers,
+            format=form,
+            signature=signature,
+            schedule=None if schedule is None else tuple(schedule),
+            sealed=[bytes(one) for (one,) in sealed],
+            seconds=left,
+        )
+
+    def settle(self, lease: Lease, report: Report) -> Settled:
+        """Write what came of it, if the lease is still ours."""
+        params = {
+            "id": lease.delivery_id,
+            "token": lease.token,
+            "result": report.result,
+            "code": report.code,
+            "delay": report.delay,
+            "pause": report.pause,
+            "disable": report.disable,
+            "status": report.status,
+            "phases": json.dumps(dict(report.phases)),
+            "headers": json.dumps([list(pair) for pair in report.headers]),
+            "body": report.body,
+            "truncated": report.truncated,
+            "peer": report.peer,
+            "url": report.url,
+            "started_at": report.started_at,
+        }
+        with translated():
+            row: Any = self._conn.execute(statement("deliveries/settle"), params).fetchone()
+        held, attempts, disabled, notice = row
+        return Settled(held, attempts or 0, disabled, notice)
+
+    def release(self, lease: Lease) -> None:
+        """Give the lease back without an attempt: the fault was ours."""
+        params = {"id": lease.delivery_id, "token": lease.token}
+        with translated():
+            self._conn.execute(statement("deliveries/release"), params)
+
+    def _standing(self, why: str, delivery_id: int) -> Standing:
+        if why == "busy":
+            self._conn.execute(statement("deliveries/hold"), {"id": delivery_id})
+        row: Any = self._conn.execute(
+            statement("deliveries/standing"), {"id": delivery_id}
+        ).fetchone()
+        return Standing(why, row[0] if row else None)

@@ -1,0 +1,2 @@
+-- Enables an endpoint. Locks: its row, its key.
+select weirkeeper.enable_endpoint(%(id)s)

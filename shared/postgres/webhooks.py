@@ -1,0 +1,177 @@
+"""ADAPTER of the port Webhooks: endpoints, their secrets and their switches.
+
+Before this: operations. After it: rows of `endpoint` and `endpoint_secret`. The log of deliveries
+is shared.postgres.webhook_log; replays are shared.postgres.webhook_replays.
+Every statement names the owner.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from shared.errors import Conflict, InvalidArguments, NotFound
+from shared.events.globs import matches
+from shared.postgres import controls
+from shared.postgres.connect import Connection
+from shared.postgres.failures import translated
+from shared.postgres.recorder import PostgresRecorder
+from shared.postgres.webhook_log import PostgresWebhookLog
+from shared.postgres.webhook_replays import PostgresReplays
+from shared.postgres.webhook_rows import NONE, endpoint, number
+from shared.webhooks.endpoint import (
+    MAX_ENDPOINTS,
+    OVERLAP,
+    TEST,
+    Draft,
+    check_fields,
+    check_overlap,
+    test_subject,
+)
+from shared.webhooks.records import Created, Endpoint
+from shared.webhooks.rules import Rules
+
+TEST_GAP = 10.0  # seconds between two tests of one endpoint
+_CHANGEABLE = (
+    "url", "description", "event_types", "headers", "format", "ordering", "rate", "schedule",
+)  # fmt: skip
+
+
+class PostgresWebhooks(PostgresWebhookLog, PostgresReplays):
+    """Webhooks through one connection in autocommit mode."""
+
+    def __init__(self, conn: Connection, rules: Rules) -> None:
+        super().__init__(conn)
+        self._conn = conn
+        self._rules = rules
+
+    def endpoints(self, owner_id: str) -> list[Endpoint]:
+        """The owner's endpoints; see shared.webhooks.port.Webhooks, as all that follow."""
+        return self._list(owner_id, None)
+
+    def get(self, owner_id: str, endpoint_id: str) -> Endpoint:
+        """One endpoint."""
+        found = self._list(owner_id, number(endpoint_id))
+        if not found:
+            raise missing(endpoint_id)
+        return found[0]
+
+    def create(self, owner_id: str, draft: Draft) -> Created:
+        """Add an endpoint with a secret."""
+        fields = {name: getattr(draft, name) for name in (*_CHANGEABLE, "signature")}
+        fields["headers"] = dict(draft.headers or {})
+        self._check(fields)
+        with translated(), self._conn.transaction():
+            have: Any = self._one("endpoints/count", {"owner_id": owner_id})
+            if have[0] >= MAX_ENDPOINTS:
+                raise Conflict(
+                    f"endpoint: expected at most {MAX_ENDPOINTS} of an owner; there are {have[0]}; "
+                    "delete one"
+                )
+            row = self._one("endpoints/create", {**_stored(fields), "owner_id": owner_id})
+            return self._new_secret(owner_id, row[0], draft.signature)
+
+    def update(self, owner_id: str, endpoint_id: str, fields: Mapping[str, Any]) -> Endpoint:
+        """Change what is given."""
+        self._check(fields)
+        given = {name: fields[name] for name in _CHANGEABLE if name in fields}
+        params = {**dict.fromkeys(_CHANGEABLE), **_stored(given), "given": list(given)}
+        params |= {"id": number(endpoint_id), "owner_id": owner_id}
+        with translated(), self._conn.transaction():
+            if self._one("endpoints/update", params) is None:
+                raise missing(endpoint_id)
+            self._run("endpoints/open", params)
+        return self.get(owner_id, endpoint_id)
+
+    def delete(self, owner_id: str, endpoint_id: str) -> None:
+        """Remove an endpoint; what is on its way is cancelled."""
+        params = {"id": number(endpoint_id), "owner_id": owner_id}
+        with translated(), self._conn.transaction():
+            self._lock(params, endpoint_id)
+            jobs = self._one("endpoints/jobs", params)[0]
+            if jobs:
+                controls.cancel(self._conn, jobs)
+            self._run("endpoints/delete", params)
+
+    def rotate_secret(self, owner_id: str, endpoint_id: str, overlap: float = OVERLAP) -> Created:
+        """Add a secret; the ones so far go on signing for a while."""
+        check_overlap(overlap)
+        params = {"id": number(endpoint_id), "owner_id": owner_id, "overlap": overlap}
+        with translated(), self._conn.transaction():
+            self._lock(params, endpoint_id)
+            self._run("endpoints/retire_secrets", params)
+            signature = self.get(owner_id, endpoint_id).signature
+            return self._new_secret(owner_id, endpoint_id, signature)
+
+    def pause(self, owner_id: str, endpoint_id: str) -> None:
+        """Send nothing; deliveries are held."""
+        params = {"id": number(endpoint_id), "owner_id": owner_id, "reason": "manual"}
+        with translated(), self._conn.transaction():
+            self._lock(params, endpoint_id)
+            self._run("endpoints/disable", params)
+
+    def resume(self, owner_id: str, endpoint_id: str) -> None:
+        """Send again, with a fresh window of failures."""
+        params = {"id": number(endpoint_id), "owner_id": owner_id}
+        with translated(), self._conn.transaction():
+            self._lock(params, endpoint_id)
+            self._run("endpoints/enable", params)
+
+    def send_test(self, owner_id: str, endpoint_id: str) -> str:
+        """Record an event for this endpoint alone."""
+        params = {"id": number(endpoint_id), "owner_id": owner_id, "gap": TEST_GAP}
+        with translated(), self._conn.transaction():
+            self._lock(params, endpoint_id)
+            if self._one("endpoints/test", params) is None:
+                raise Conflict(
+                    f"test: expected {TEST_GAP:g} s since the last one; got less; try again later"
+                )
+            return PostgresRecorder(self._conn).record(
+                TEST, owner_id=owner_id, subject=test_subject(endpoint_id)
+            )
+
+    def _list(self, owner_id: str, wanted: int | None) -> list[Endpoint]:
+        with translated():
+            rows = self._all("endpoints/list", {"owner_id": owner_id, "id": wanted})
+        return [endpoint(row) for row in rows]
+
+    def _check(self, fields: Mapping[str, Any]) -> None:
+        check_fields(fields)
+        if "url" in fields:
+            self._rules.check_url(fields["url"])
+        if fields.get("headers"):
+            self._rules.check_headers(fields["headers"])
+        if fields.get("schedule") is not None:
+            self._rules.check_schedule(tuple(fields["schedule"]))
+        known = [name for name, _ in self.event_types()]
+        for pattern in fields.get("event_types", ()):
+            if not any(matches(pattern, name) for name in known):
+                raise InvalidArguments(
+                    f"event_types: expected what matches one of {', '.join(known)}; got {pattern!r}"
+                )
+
+    def _new_secret(self, owner_id: str, endpoint_id: str, signature: str) -> Created:
+        secret = self._rules.new_secret("v1a" if signature == "v1a" else "v1")
+        sealed = self._rules.seal(secret.reveal(), owner_id)
+        self._run("endpoints/add_secret", {"id": number(endpoint_id), "sealed": sealed})
+        return Created(endpoint_id, secret.for_receiver())
+
+    def _lock(self, params: Mapping[str, Any], asked: str) -> None:
+        if self._one("endpoints/lock", params) is None:
+            raise missing(asked)
+
+
+def missing(endpoint_id: str) -> NotFound:
+    """The one answer for an endpoint that is not there, or another owner's."""
+    return NotFound(f"endpoint: expected the id of one of yours; got {endpoint_id[:40]!r}; {NONE}")
+
+
+def _stored(fields: Mapping[str, Any]) -> dict[str, Any]:
+    stored = dict(fields)
+    for name in ("event_types", "schedule"):
+        if stored.get(name) is not None:
+            stored[name] = list(stored[name])
+    if "headers" in stored:
+        stored["headers"] = json.dumps(dict(stored["headers"] or {}))
+    return stored

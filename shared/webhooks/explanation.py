@@ -1,0 +1,136 @@
+"""How an event stands with an endpoint, in one sentence. Pure.
+
+Before this: the facts, read by the adapter in one statement. After it: an operation's answer. The
+order of the questions is the order in which a delivery meets them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from shared.webhooks.records import Told
+
+_WHY = {
+    "manual": "is paused",
+    "gone": "answered that it is gone, and is disabled",
+    "failing": "failed for five days, and is disabled",
+    "blocked": "stands at an address that may not be reached, and is disabled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of an event, an endpoint, and the delivery between them; moments as text.
+
+    Attributes:
+        wanted: the endpoint's patterns fit the event's type.
+        behind: in strict order, an older delivery comes first.
+    """
+
+    event_type: str | None
+    exposure: str | None
+    occurred_at: str | None
+    fanned_out: bool
+    url: str
+    patterns: list[str]
+    wanted: bool
+    enabled: bool
+    disabled_reason: str | None
+    disabled_at: str | None
+    endpoint_created_at: str
+    busy_until: str | None
+    not_before: str | None
+    delivery_id: str | None
+    state: str | None
+    attempts: int | None
+    tries: int | None
+    next_at: str | None
+    job_id: str | None
+    ended_at: str | None
+    code: str | None
+    status: int | None
+    result: str | None
+    phases: dict[str, float] | None
+    behind: bool
+
+    def told(self) -> dict[str, Any]:
+        """Those that say something."""
+        shown = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in shown.items() if value is not None}
+
+
+def explain(facts: Facts) -> Told:
+    """One plain sentence, and the facts behind it."""
+    sentence = _not_sent(facts) if facts.delivery_id is None else _delivery(facts)
+    return Told(sentence, facts.told())
+
+
+def _not_sent(facts: Facts) -> str:
+    older = str(facts.occurred_at) < facts.endpoint_created_at
+    return _first(
+        (
+            facts.event_type is None,
+            "There is no such event of yours: it was never recorded, or was pruned.",
+        ),
+        (
+            facts.exposure != "webhook",
+            f"Never sent: events of type {facts.event_type} do not leave the installation.",
+        ),
+        (
+            not facts.wanted,
+            f"Not sent: it wants {', '.join(facts.patterns)}, not {facts.event_type}.",
+        ),
+        (not facts.fanned_out, "Not yet: the event waits for the relay."),
+        (not facts.enabled, f"Not sent: the endpoint {_disabled(facts)}; a replay sends it."),
+        (older, "Not sent: the endpoint was added after the event; a replay sends it."),
+        (True, "Not yet: the event was fanned out, and its deliveries are being made."),
+    )
+
+
+def _delivery(facts: Facts) -> str:
+    last = _last(facts)
+    return _first(
+        (
+            facts.state == "delivered",
+            f"Delivered at {facts.ended_at}, answered with {facts.status}.",
+        ),
+        (facts.state == "cancelled", f"Cancelled at {facts.ended_at}; redeliver sends it."),
+        (
+            facts.state == "failed",
+            f"Given up at {facts.ended_at} after {facts.tries} tries{last}; redeliver sends it.",
+        ),
+        (not facts.enabled, f"Held: the endpoint {_disabled(facts)}{last}."),
+        (
+            facts.behind,
+            f"Waits for an older event, for the endpoint wants them in order{last}.",
+        ),
+        (
+            facts.busy_until is not None,
+            f"Waits while another request is under way, until {facts.busy_until} at most.",
+        ),
+        (
+            facts.not_before is not None,
+            f"Waits until {facts.not_before}: the endpoint asked for a pause{last}.",
+        ),
+        (
+            facts.next_at is not None,
+            f"Tried {facts.tries} times; next try at {facts.next_at}{last}.",
+        ),
+        (True, "Waits for its turn."),
+    )
+
+
+def _first(*answers: tuple[bool, str]) -> str:
+    return next(sentence for holds, sentence in answers if holds)
+
+
+def _disabled(facts: Facts) -> str:
+    return f"{_WHY.get(str(facts.disabled_reason), '')} since {facts.disabled_at}"
+
+
+def _last(facts: Facts) -> str:
+    if facts.code is None or facts.result == "delivered":
+        return ""
+    answer = "" if facts.status is None else f", status {facts.status}"
+    return f"; last: {facts.code}{answer}"

@@ -1,0 +1,23 @@
+"""Handler of `weirkeeper.tidy_webhooks`: secrets and deliveries whose time is over go. Hourly.
+
+Deliveries whose job was ended by hand are ended, too, so that what the log says is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shared.config.settings import Settings
+from shared.jobs.context import Context
+from shared.jobs.outcomes import Completed, Snooze
+from shared.postgres.webhook_retention import tidy_webhooks
+from workers.handlers.maintenance.pace import AGAIN, HOUR, enough
+
+
+def handle(ctx: Context, _args: Mapping[str, Any]) -> Completed | Snooze:
+    """Tidy up; the result counts secrets, lost and old deliveries."""
+    keep = Settings.load().keep_events_hours * HOUR
+    with ctx.connection() as conn:
+        done = tidy_webhooks(conn, keep, enough(ctx))
+    return Completed(done) if done.pop("whole") else Snooze(AGAIN)

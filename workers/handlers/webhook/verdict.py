@@ -1,0 +1,92 @@
+"""What an answer does to a delivery: from the exchange to what is written and what the job answers.
+
+Pure. Before this: the guarded client. After it: one settle transaction. The rules are those of
+shared.webhooks.answers (what an answer means) and shared.webhooks.schedule (when to try again).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared.jobs.outcomes import Completed, Discard, Outcome, Retry, Snooze
+from shared.postgres.deliveries import Report
+from shared.webhooks.answers import Action, Answer, judge
+from shared.webhooks.port import Lease, Settled
+from shared.webhooks.schedule import DEFAULT, Schedule, own_schedule, retry_after
+from workers.sideeffects.http.exchange import Exchange
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One attempt: under which lease, where to, since when."""
+
+    lease: Lease
+    url: str
+    begun: datetime
+
+
+def report(this: Round, exchange: Exchange, now: datetime) -> Report:
+    """What is written of it.
+
+    Args:
+        this: the attempt.
+        exchange: what came back.
+        now: moment of the answer.
+    """
+    asked = retry_after(exchange.retry_after, now) if exchange.retry_after else None
+    action = judge(Answer(exchange.status, exchange.error, asked))
+    result = {"success": "delivered", "wait": "deferred"}.get(action.outcome, "failed")
+    return Report(
+        result=result,
+        code=exchange.error or action.code or "ok",
+        delay=_delay(action, this.lease, now),
+        pause=action.pause or None,
+        disable=action.disables or None,
+        url=this.url,
+        started_at=this.begun.timestamp(),
+        status=exchange.status,
+        phases={phase: round(seconds * 1000, 2) for phase, seconds in exchange.times.items()},
+        headers=exchange.headers,
+        body=exchange.body or None,
+        truncated=exchange.truncated,
+        peer=exchange.peer or None,
+    )
+
+
+def outcome(written: Report, settled: Settled) -> Outcome:
+    """What the job answers; a settle that came too late leaves all to the next try."""
+    if not settled.held:
+        return Snooze(1.0)
+    if written.result == "delivered":
+        return Completed({"sent": True, "status": written.status})
+    if settled.disabled is not None or (written.disable is not None):
+        return Snooze(0)  # held under the endpoint's key until it is enabled
+    if written.result == "deferred" and written.delay is not None:
+        return Snooze(written.delay)
+    status = "" if written.status is None else f", status {written.status}"
+    reason = f"webhook: {written.code}{status}"
+    return Discard(reason) if written.delay is None else Retry(reason, written.delay)
+
+
+def schedule_of(lease: Lease) -> Schedule:
+    """The delays of an endpoint's deliveries."""
+    return DEFAULT if lease.schedule is None else own_schedule(lease.schedule)
+
+
+def _delay(action: Action, lease: Lease, now: datetime) -> float | None:
+    """Seconds to the next try; None = the delivery ends."""
+    if action.outcome == "success":
+        return None
+    if action.disables:
+        return 0.0  # held, not given up
+    schedule = schedule_of(lease)
+    if now >= schedule.give_up_at(lease.begun_at):
+        return None
+    if action.outcome == "wait":
+        return action.pause
+    attempt = lease.attempts + 1
+    if action.tries is not None and attempt >= action.tries:
+        return None
+    delay = schedule.delay(attempt)
+    return None if delay is None else max(delay, action.pause)

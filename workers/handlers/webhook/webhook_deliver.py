@@ -1,0 +1,78 @@
+"""Handler of `webhook.deliver` {"delivery_id": …}: one request to one endpoint.
+
+Lease, short reads, the request without a connection, settle: the lease promises that at most one
+request to an endpoint is in flight, and the settle, fenced by its token, that a late one changes
+nothing. A child that dies in between leaves a lease that runs out, and a delivery that is tried
+again under the same id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shared.clock import SYSTEM
+from shared.jobs.context import Context
+from shared.jobs.outcomes import Completed, Discard, Outcome, Snooze
+from shared.postgres.deliveries import PostgresDeliveries
+from shared.webhooks.port import LEASE, Lease, Standing
+from workers.handlers.webhook.request import caller, prepare
+from workers.handlers.webhook.verdict import Round, outcome, report
+from workers.sideeffects.http.exchange import Exchange
+
+MARGIN = 2.0  # seconds of the lease that are kept for the settle
+LEAST = 3.0  # seconds: with less of the lease left, nothing is begun
+AGAIN = 1.0  # seconds until another look, where nobody knows better
+
+
+def handle(ctx: Context, args: Mapping[str, Any]) -> Outcome:
+    """Send one delivery, or find out when it may be sent."""
+    given = args.get("delivery_id")
+    if not isinstance(given, str) or not given.isdigit():
+        return Discard(f"delivery_id: expected the id of a delivery; got {given!r}")
+    asked = SYSTEM.monotonic()
+    with ctx.connection() as conn:
+        granted = PostgresDeliveries(conn).lease(int(given), LEASE)
+    if isinstance(granted, Standing):
+        return _later(granted)
+    return _send(ctx, granted, asked + LEASE - MARGIN)
+
+
+def _later(standing: Standing) -> Outcome:
+    """Nothing is sent now. A held one waits under its endpoint's key, once it is claimed again."""
+    if standing.why in ("gone", "ended"):
+        return Completed({"sent": False, "why": standing.why})
+    if standing.why == "disabled":
+        return Snooze(0)
+    return Snooze(AGAIN if standing.seconds is None else max(0.0, standing.seconds))
+
+
+def _send(ctx: Context, lease: Lease, until: float) -> Outcome:
+    begun = SYSTEM.wall()
+    try:
+        outgoing = prepare(lease, begun)
+        client, limits = caller()
+    except BaseException:  # our own fault is a job error, never an attempt of the endpoint
+        _release(ctx, lease)
+        raise
+    if until - SYSTEM.monotonic() < LEAST:
+        _release(ctx, lease)
+        return Snooze(0)
+    exchange = client.send(outgoing, limits=limits, until=until)
+    return _settle(ctx, lease, Round(lease, outgoing.url, begun), exchange)
+
+
+def _settle(ctx: Context, lease: Lease, this: Round, exchange: Exchange) -> Outcome:
+    written = report(this, exchange, SYSTEM.wall())
+    if exchange.hidden:
+        ctx.log.info("webhook %s: %s", written.code, exchange.hidden)
+    with ctx.connection() as conn:
+        settled = PostgresDeliveries(conn).settle(lease, written)
+    if not settled.held:
+        ctx.log.warning("the lease was lost before the answer was written: it is sent again")
+    return outcome(written, settled)
+
+
+def _release(ctx: Context, lease: Lease) -> None:
+    with ctx.connection() as conn:
+        PostgresDeliveries(conn).release(lease)
