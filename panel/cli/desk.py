@@ -49,6 +49,7 @@ def open_desk(owner_id: str = OWNER, told: Callable[[int], None] = untold) -> It
     settings = Settings.load()
     url = settings.database()
     with closing(_connected(url)) as conn, PostgresWaits(url, "cli") as waits:
+        webhooks = PostgresWebhooks(conn, rules(settings))
         yield Desk(
             owner_id=owner_id,
             notes=PostgresNotes(conn),
@@ -57,7 +58,8 @@ def open_desk(owner_id: str = OWNER, told: Callable[[int], None] = untold) -> It
             waits=waits,
             recorder=PostgresRecorder(conn),
             events=PostgresEventLog(conn),
-            webhooks=PostgresWebhooks(conn, rules(settings)),
+            webhooks=webhooks,
+            endpoints=webhooks,
             told=told,
         )
 

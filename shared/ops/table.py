@@ -13,7 +13,10 @@ from shared.ops.operation import Operation
 OPERATIONS: Mapping[str, Operation] = {
     operation.name: operation
     for operation in (
-        *corpus.OPERATIONS, *tasks.OPERATIONS, *events.OPERATIONS, *webhooks.OPERATIONS
+        *corpus.OPERATIONS,
+        *tasks.OPERATIONS,
+        *events.OPERATIONS,
+        *webhooks.OPERATIONS,
     )
 }
 

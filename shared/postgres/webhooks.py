@@ -8,13 +8,14 @@ Every statement names the owner.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shared.errors import Conflict, InvalidArguments, NotFound
 from shared.events.globs import matches
 from shared.postgres import controls
 from shared.postgres.connect import Connection
+from shared.postgres.deliveries import PostgresDeliveries
 from shared.postgres.failures import translated
 from shared.postgres.recorder import PostgresRecorder
 from shared.postgres.webhook_log import PostgresWebhookLog
@@ -130,6 +131,16 @@ class PostgresWebhooks(PostgresWebhookLog, PostgresReplays):
             return PostgresRecorder(self._conn).record(
                 TEST, owner_id=owner_id, subject=test_subject(endpoint_id)
             )
+
+    def wanting(self, owner_id: str, types: Sequence[str]) -> dict[str, list[str]]:
+        """Endpoints of an owner by the types that they take; see shared.events.endpoints."""
+        sent = {name for name, _ in self.event_types()}
+        found = PostgresDeliveries(self._conn).targets(owner_id)
+        return {
+            name: [str(t.id) for t in found if any(matches(one, name) for one in t.patterns)]
+            for name in types
+            if name in sent
+        }
 
     def _list(self, owner_id: str, wanted: int | None) -> list[Endpoint]:
         with translated():

@@ -1,7 +1,7 @@
 """Every event type of the reference site, as data: what happened, and what its subject names.
 
 Read by shared.site.app. All may be carried by webhooks; none has a subscriber unless an application
-declares one. Types whose flow the site has say in docs/site.md where they are recorded; the others
+declares one. `webhook.test` is the engine's. Types whose flow the site has say in docs/site.md where they are recorded; the others
 are declared, so that subscriptions and endpoints can be written for them.
 """
 
@@ -14,11 +14,6 @@ _ROWS = (
         "corpus.note.changed",
         "A note was added, removed, or changed in a column that readers see.",
         "<genre>://<path> of the note",
-    ),
-    (
-        "webhook.test",
-        "An endpoint's owner asked for a delivery to try it.",
-        "webhook://<endpoint id>",
     ),
     ("access_request.created", "Somebody asked for access.", "access_request/<id>"),
     ("access_request.approved", "The owner approved a request.", "access_request/<id>"),

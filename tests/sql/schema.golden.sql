@@ -19,7 +19,7 @@ table site.document  -- The search index: what a search finds of a note, or a to
   constraint document_pkey PRIMARY KEY (note_id)
   CREATE INDEX document_words ON site.document USING gin (words) WITH (fastupdate='on', gin_pending_list_limit='1024')
 
-table site.note  -- Notes. Emits corpus.note.changed by trigger (insert, delete, update of a watched column).
+table site.note  -- Notes. Emits corpus.note.changed, writing.published, writing.unpublished by trigger.
   id bigint not null identity always
   owner_id text not null
   genre text not null
@@ -56,6 +56,9 @@ table site.note  -- Notes. Emits corpus.note.changed by trigger (insert, delete,
   CREATE TRIGGER note_deleted AFTER DELETE ON site.note REFERENCING OLD TABLE AS old_notes FOR EACH STATEMENT EXECUTE FUNCTION site.note_deleted()
   CREATE TRIGGER note_inserted AFTER INSERT ON site.note REFERENCING NEW TABLE AS new_notes FOR EACH STATEMENT EXECUTE FUNCTION site.note_inserted()
   CREATE TRIGGER note_updated AFTER UPDATE ON site.note REFERENCING OLD TABLE AS old_notes NEW TABLE AS new_notes FOR EACH STATEMENT EXECUTE FUNCTION site.note_updated()
+  CREATE TRIGGER writing_deleted AFTER DELETE ON site.note REFERENCING OLD TABLE AS old_notes FOR EACH STATEMENT EXECUTE FUNCTION site.writing_deleted()
+  CREATE TRIGGER writing_inserted AFTER INSERT ON site.note REFERENCING NEW TABLE AS new_notes FOR EACH STATEMENT EXECUTE FUNCTION site.writing_inserted()
+  CREATE TRIGGER writing_updated AFTER UPDATE ON site.note REFERENCING OLD TABLE AS old_notes NEW TABLE AS new_notes FOR EACH STATEMENT EXECUTE FUNCTION site.writing_updated()
 
 table site.note_removed  -- Deleted notes that the search index may still hold. No events: the note's delete told it.
   note_id bigint not null
@@ -103,6 +106,18 @@ function site.refuse_cycle(note_id bigint, parent bigint) returns void
 function site.variants(word text) returns text[]
   sql immutable set search_path=pg_catalog, pg_temp
   sha256 1efe172bf464a66579110e3a3e18456ce1cc68660182fd74f9291a5c83d544dc  -- A word, and what is left of it without one of its letters.
+
+function site.writing_deleted() returns trigger
+  plpgsql volatile set search_path=pg_catalog, pg_temp
+  sha256 ec6bd900126e000fdc52afe4620c0bc10c91b6ce2d76fcea326b03b5fb397545  -- Trigger: records writing.unpublished for public writings that are deleted.
+
+function site.writing_inserted() returns trigger
+  plpgsql volatile set search_path=pg_catalog, pg_temp
+  sha256 d52e1d8d4f1d5d57e384693d9c847026ee74934773b73098e4882354026a75e3  -- Trigger: records writing.published for new writings.
+
+function site.writing_updated() returns trigger
+  plpgsql volatile set search_path=pg_catalog, pg_temp
+  sha256 d0b67b26c6ce2500161d82a35324ce7516253bf9671e532163a5be9ed2de261b  -- Trigger: records writing.published and writing.unpublished for what became so.
 
 schema weirkeeper  -- Weirkeeper, the engine: events, jobs, processes.
 
@@ -260,6 +275,7 @@ table weirkeeper.event  -- What happened; append-only, pruned. The outbox itself
   constraint event_subject_check CHECK ((length(subject) <= 2048))
   constraint event_trace_check CHECK ((length(trace) <= 200))
   constraint event_pkey PRIMARY KEY (id)
+  CREATE INDEX event_occurred ON weirkeeper.event USING brin (occurred_at)
   CREATE TRIGGER event_complete BEFORE INSERT ON weirkeeper.event FOR EACH ROW WHEN ((new.seq IS NULL)) EXECUTE FUNCTION weirkeeper.event_complete()
 
 table weirkeeper.event_failure  -- Events whose fan-out failed: tried again one by one, or poisoned. No events: bookkeeping.
@@ -464,30 +480,39 @@ table weirkeeper.ready  -- Jobs that may be claimed, by lanes (queue, kind, prio
   constraint ready_job_id_key UNIQUE (job_id)
   CREATE INDEX ready_key ON weirkeeper.ready USING btree (key) WHERE (key IS NOT NULL)
 
-table weirkeeper.replay  -- Events that are sent to an endpoint once more, and how far it has come. No events: bookkeeping.
+table weirkeeper.replay  -- Replays that were asked for, and how far each is. No events: a command, not a fact.
   id bigint not null identity always
-  endpoint_id bigint not null
-  owner_id text not null
+  subscription text not null
+  types text[] not null
   since timestamp with time zone not null
   until timestamp with time zone not null
-  failed_only boolean not null
-  state text not null default 'planned'::text
-  total bigint not null
-  sent bigint not null default 0
-  after_seq bigint not null default 0
+  events bigint not null default 0
+  done bigint not null default 0
+  jobs bigint not null default 0
   job_id bigint
+  asked_by text
   created_at timestamp with time zone not null default clock_timestamp()
-  ended_at timestamp with time zone
-  constraint replay_check CHECK ((since < until))
-  constraint replay_state_check CHECK ((state = ANY (ARRAY['planned'::text, 'running'::text, 'finished'::text, 'cancelled'::text])))
-  constraint replay_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES weirkeeper.endpoint(id) ON DELETE CASCADE
+  finished_at timestamp with time zone
+  cancelled_at timestamp with time zone
+  constraint replay_asked_by_check CHECK ((length(asked_by) <= 200))
+  constraint replay_check CHECK ((done <= events))
+  constraint replay_check1 CHECK (((finished_at IS NULL) OR (cancelled_at IS NULL)))
+  constraint replay_since_check CHECK (weirkeeper.is_moment(since))
+  constraint replay_until_check CHECK (weirkeeper.is_moment(until))
   constraint replay_pkey PRIMARY KEY (id)
-  CREATE INDEX replay_endpoint ON weirkeeper.replay USING btree (endpoint_id, id)
+
+table weirkeeper.replay_event  -- Events that a replay has still to deliver, exactly those of its plan. No events: bookkeeping.
+  replay_id bigint not null
+  n bigint not null
+  event_id uuid not null
+  constraint replay_event_replay_id_fkey FOREIGN KEY (replay_id) REFERENCES weirkeeper.replay(id) ON DELETE CASCADE
+  constraint replay_event_pkey PRIMARY KEY (replay_id, n)
 
 table weirkeeper.route  -- Types × subscriptions, expanded: what the relay joins. No events: declarations.
   type text not null
   subscription text not null
   coalesce boolean not null
+  since timestamp with time zone not null default clock_timestamp()  -- When the subscription began to want the type: events fanned out before are not lost to it.
   constraint route_subscription_fkey FOREIGN KEY (subscription) REFERENCES weirkeeper.kind(name)
   constraint route_type_fkey FOREIGN KEY (type) REFERENCES weirkeeper.event_type(name)
   constraint route_pkey PRIMARY KEY (type, subscription)
@@ -534,6 +559,26 @@ table weirkeeper.unique_key  -- Which job holds a uniqueness; released by discar
   constraint unique_key_pkey PRIMARY KEY (hash)
   constraint unique_key_job_id_key UNIQUE (job_id)
 
+table weirkeeper.webhook_replay  -- Events that are sent to an endpoint once more, and how far it has come. No events: bookkeeping.
+  id bigint not null identity always
+  endpoint_id bigint not null
+  owner_id text not null
+  since timestamp with time zone not null
+  until timestamp with time zone not null
+  failed_only boolean not null
+  state text not null default 'planned'::text
+  total bigint not null
+  sent bigint not null default 0
+  after_seq bigint not null default 0
+  job_id bigint
+  created_at timestamp with time zone not null default clock_timestamp()
+  ended_at timestamp with time zone
+  constraint webhook_replay_check CHECK ((since < until))
+  constraint webhook_replay_state_check CHECK ((state = ANY (ARRAY['planned'::text, 'running'::text, 'finished'::text, 'cancelled'::text])))
+  constraint webhook_replay_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES weirkeeper.endpoint(id) ON DELETE CASCADE
+  constraint webhook_replay_pkey PRIMARY KEY (id)
+  CREATE INDEX webhook_replay_endpoint ON weirkeeper.webhook_replay USING btree (endpoint_id, id)
+
 sequence weirkeeper.delivery_id_seq bigint start=1 increment=1 cache=1 cycle=False
 
 sequence weirkeeper.endpoint_id_seq bigint start=1 increment=1 cache=1 cycle=False
@@ -554,6 +599,8 @@ sequence weirkeeper.ready_seq bigint start=1 increment=1 cache=1 cycle=False
 
 sequence weirkeeper.replay_id_seq bigint start=1 increment=1 cache=1 cycle=False
 
+sequence weirkeeper.webhook_replay_id_seq bigint start=1 increment=1 cache=1 cycle=False
+
 function weirkeeper.admit(ids bigint[], of_epoch bigint, of_token bigint) returns bigint[]
   plpgsql volatile set enable_seqscan=off
   sha256 9e6e55672035247853b4160598e9a51ac3b66643c53f2296b9f38b54855c9577  -- Internal: parks those of a claim's jobs whose concurrency key has no place for them; their ids.
@@ -563,8 +610,12 @@ function weirkeeper.call_parked(names text[], at_most integer[] DEFAULT NULL::in
   sha256 6d3cc33b70d5cb70c3e51179fee7607e31460aa5ad81a2fe48be6e8d81874ffa  -- Internal: puts the oldest parked jobs of keys in line while there are places; how many.
 
 function weirkeeper.cancel_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean)
-  plpgsql volatile
+  plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
   sha256 2403d754fcb62d33a0ea7e63d7d74688163a4231bcf235a64a93ddcc0a7f9d9c  -- Cancels jobs: waiting ones at once, running ones by asking their owner. Final ones stay.
+
+function weirkeeper.cancel_replay(replay_id bigint) returns boolean
+  plpgsql volatile
+  sha256 487c1f05a6344f57fd6afda811a280deff9d6c62380e2fcb7b369838f0ea6888  -- Delivers no more events of a replay; false = it had ended. Jobs that wait are cancelled as jobs.
 
 function weirkeeper.cancel_running(ids bigint[]) returns bigint[]
   plpgsql volatile
@@ -597,6 +648,10 @@ function weirkeeper.check_unique(by_args boolean, keys text[], period interval, 
 function weirkeeper.deliver(endpoint bigint, event uuid, body bytea, trigger text, priority integer DEFAULT NULL::integer) returns bigint
   plpgsql volatile
   sha256 3548397ffe63f42431a27570d9a8818cfa8adee82f462fb877755b4a7a8888c5  -- Puts an event on its way to an endpoint; returns the delivery's id, or null if it is already.
+
+function weirkeeper.deliver_again(subscription text, ids uuid[], tag text) returns integer
+  plpgsql volatile
+  sha256 71e20fa7b01e8051d72821a8265076257744901e5e2c802a0e027a127e07e3fc  -- Internal: gives events to a subscription once more, as jobs of priority 4; how many jobs.
 
 function weirkeeper.disable_endpoint(endpoint bigint, reason text) returns void
   plpgsql volatile
@@ -704,14 +759,26 @@ function weirkeeper.record_event(type text, owner_id text DEFAULT NULL::text, su
 
 function weirkeeper.release_unique(ids bigint[], state text DEFAULT NULL::text) returns bigint
   sql volatile set enable_seqscan=off
-  sha256 b2968d3700734f9c4bbe762e0d532691b354f4fbdc65ff1e771a1bd96c214b3f  -- Releases the keys of jobs that became discarded or cancelled (unless they keep them), or go (null).
+  sha256 bad5af3708b8a9c0697e47bfc758f79589d2270323f24b0c6f8fa64395ecbd0a  -- Releases the keys of jobs that became discarded or cancelled (unless they keep them), or go (null).
+
+function weirkeeper.replay_batch(replay_id bigint, size integer, OUT left_over bigint) returns bigint
+  plpgsql volatile
+  sha256 407ae6f4c30eee00f44d889fc863f5b1f099796cdb32152f9ed682f68c740a0e  -- Internal: delivers the next events of a replay; how many are left. 0 when it was cancelled.
+
+function weirkeeper.replayable(subscription text, types text[], since timestamp with time zone, until timestamp with time zone) returns TABLE(event_id uuid, seq bigint)
+  sql stable
+  sha256 419da866b876c9e76864ce2c2fc8238ca8dce48cc81fa92923a18a080b8e2fd2  -- Internal: the events of a replay's plan.
+
+function weirkeeper.requeue_events(ids uuid[] DEFAULT NULL::uuid[]) returns SETOF uuid
+  plpgsql volatile
+  sha256 c0153acc363c27122ae10102f518c47b8f087f955280531513a6fe8324f671b3  -- Has the relay try events again whose fan-out failed, their count cleared; null = every poisoned one.
 
 function weirkeeper.resume(queue text DEFAULT NULL::text, kind text DEFAULT NULL::text) returns boolean
   plpgsql volatile
   sha256 0d05a0a6d490ff010770810a85fc28a4fd9d19d5d6e12d181635638d89d8092b  -- Starts jobs of a queue or kind again, at once; true = it was paused. WK004, WK006.
 
 function weirkeeper.retry_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean, held_by bigint)
-  plpgsql volatile
+  plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
   sha256 1886dceee695d1f39cc863b90c34c062e82b93d70553998d97fcc88b1935be4e  -- Runs jobs once more: scheduled, discarded and cancelled ones. Others stay.
 
 function weirkeeper.run_periodic(periodic_name text) returns bigint
@@ -722,21 +789,29 @@ function weirkeeper.settle_delivery(delivery bigint, token bigint, result text, 
   plpgsql volatile
   sha256 87948406196d0ed743a4e70976f291968938718ff856e8012fea1edd554fb710  -- Writes a request's outcome and gives the lease back, if the token still holds it.
 
+function weirkeeper.skip_event(id uuid) returns boolean
+  plpgsql volatile
+  sha256 93bb904bc16fe26a33296c15be111ca4c8f74732296ebf2926f45e758d58f34a  -- Gives up an event that the relay could not fan out; false = it is not such a one.
+
 function weirkeeper.start_periodic(started weirkeeper.periodic, tick timestamp with time zone, extra boolean) returns bigint
   plpgsql volatile
   sha256 9fd9eb545827907292012ab236456280b3d4244d2f128ac32edb5eb8750d706f  -- Internal: one job for one tick; not retried, ended after the periodic's timeout.
+
+function weirkeeper.start_replay(subscription text, types text[], since timestamp with time zone, until timestamp with time zone, planned bigint, asked_by text DEFAULT NULL::text) returns bigint
+  plpgsql volatile
+  sha256 5504fd8a7d3a2520328145fbd8b25eaabf851bd3bc47c5d13a02dbed0e3d4e68  -- Begins a replay of exactly as many events as were planned; its id. WK007.
 
 function weirkeeper.stuck_keys() returns SETOF text
   sql stable set enable_seqscan=off
   sha256 8a36928aa43293c76c72fb961755ad59bb18f38c9933c09d099d4e8ae197e9e5  -- Internal: keys that are open and have a place and a parked job.
 
 function weirkeeper.take_over(hashes bytea[], ids bigint[]) returns boolean
-  plpgsql volatile
+  plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
   sha256 e03997b2f80adc826685d596aaad30bee18c12d5dc8ab0131cc220c43c105514  -- Gives the keys of completed jobs that do not keep them to new ones; whether there were any.
 
 function weirkeeper.take_unique(hashes bytea[], ids bigint[]) returns bigint[]
   plpgsql volatile set enable_seqscan=off
-  sha256 75d0214b08ca87fd312e33c2313bb6bc73751057cbd15317f9bf05e56a1e02a5  -- Takes the keys of unique jobs; returns who holds each. May wait; 40001, 40P01.
+  sha256 a9c31682d772937657afb50790b963ab1803acf672a2ea433d445726f6edee11  -- Takes the keys of unique jobs; returns who holds each. May wait; 40001, 40P01.
 
 function weirkeeper.take_unique_at_once(hashes bytea[], ids bigint[]) returns bigint[]
   plpgsql volatile set lock_timeout=20ms
