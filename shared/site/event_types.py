@@ -1,8 +1,9 @@
 """Every event type of the reference site, as data: what happened, and what its subject names.
 
 Read by shared.site.app. All may be carried by webhooks; none has a subscriber unless an application
-declares one. `webhook.test` is the engine's. Types whose flow the site has say in docs/site.md where they are recorded; the others
-are declared, so that subscriptions and endpoints can be written for them.
+declares one. `webhook.test` is the engine's. Types whose flow the site has say in docs/site.md
+where they are recorded; the others are declared, so that subscriptions and endpoints can be written
+for them.
 """
 
 from __future__ import annotations

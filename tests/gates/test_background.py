@@ -48,6 +48,7 @@ LOOPS = {
     ("panel/cli/commands/events.py", "_awaited"),
     ("panel/cli/commands/drain.py", "_settled"),
     ("panel/cli/commands/status.py", "_settled"),
+    ("panel/cli/webhooks/deliveries.py", "_watched"),
     ("shared/memory/runtime.py", "_until"),
     ("shared/postgres/waits.py", "_until"),
     # The server waits for its programs.

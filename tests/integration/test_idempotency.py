@@ -14,6 +14,7 @@ from shared.events.subscriptions import Subscription
 from shared.postgres.connect import Use, connect
 from shared.postgres.relay import PostgresOutbox
 from shared.postgres.sessions import ChildSession
+from shared.services.coroutines import Coroutines
 from shared.telemetry.instruments import open_instruments
 from tests.support.drivers import DRIVERS, without_driver
 from workers.handlers.registry import load_handlers
@@ -60,7 +61,7 @@ def run(database_url):
 
     def one(subscription, job):
         handlers = load_handlers(APP, subscription.queue)
-        outcome = Runner(handlers, session, lambda: False)(job)
+        outcome = Runner(handlers, session, lambda: False, Coroutines())(job)
         assert outcome.outcome == "completed", outcome
         return outcome
 

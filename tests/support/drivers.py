@@ -12,6 +12,10 @@ from typing import Any, Protocol
 
 from shared.postgres.connect import Connection
 from shared.postgres.notes import PostgresNotes
+from shared.postgres.recorder import PostgresRecorder
+from shared.postgres.webhooks import PostgresWebhooks
+from shared.webhooks.endpoint import Draft
+from tests.support.hooks import rules
 
 
 class Driver(Protocol):
@@ -41,7 +45,30 @@ class CorpusIndex:
         return documents, terms
 
 
-DRIVERS: Mapping[str, Driver] = {"corpus.index": CorpusIndex()}
+class WebhookFanout:
+    """An owner with two endpoints does something; each has one delivery and one job of it."""
+
+    def happen(self, conn: Connection) -> str:
+        webhooks = PostgresWebhooks(conn, rules())
+        for pattern in ("writing.*", "*"):
+            webhooks.create("me", Draft("https://hooks.example.org/", (pattern,)))
+        recorder = PostgresRecorder(conn)
+        return recorder.record("writing.published", owner_id="me", subject="writing://weir")
+
+    def observe(self, conn: Connection) -> object:
+        deliveries = conn.execute(
+            "select d.*, d.xmin::text from weirkeeper.delivery d order by id"
+        ).fetchall()
+        jobs = conn.execute(
+            "select id from weirkeeper.job where kind = 'webhook.deliver' order by id"
+        ).fetchall()
+        return deliveries, jobs
+
+
+DRIVERS: Mapping[str, Driver] = {
+    "corpus.index": CorpusIndex(),
+    "webhook.fanout": WebhookFanout(),
+}
 
 
 def without_driver(subscriptions: Any, drivers: Mapping[str, object] = DRIVERS) -> set[str]:

@@ -148,7 +148,7 @@ def test_an_application_is_loaded_by_name(modules):
     )
     assert {"shop.mail", "corpus.index"} <= set(load_app("planted_shop:app").all_kinds)
     alone = load_app("planted_shop:alone")
-    assert {name.partition(".")[0] for name in alone.all_kinds} == {"weirkeeper"}
+    assert {name.partition(".")[0] for name in alone.all_kinds} == {"weirkeeper", "webhook"}
 
 
 def test_the_engine_keeps_every_application_in_order():

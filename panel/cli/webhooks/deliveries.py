@@ -42,17 +42,18 @@ def add_arguments(actions: Any) -> None:
     which = again.add_mutually_exclusive_group(required=True)
     which.add_argument("--delivery", dest="delivery_id", metavar="ID")
     which.add_argument("--event", dest="event_id", metavar="ID")
-    replay = _parser(actions, "replay", "send the events of a span of time again", _replay)
-    replay.add_argument("id", metavar="ENDPOINT")
-    replay.add_argument("--since", required=True, metavar="MOMENT", help="2026-01-31T12:00:00Z")
-    replay.add_argument("--until", required=True, metavar="MOMENT")
-    replay.add_argument("--failed-only", action="store_true", help="only what was given up")
-    replay.add_argument("--yes", action="store_true", help="run the plan; else it is only counted")
-    replay.add_argument("--wait", type=whole, default=0, metavar="S", help="watch it so long")
-    progress = _parser(actions, "replay-status", "how far a replay has come", _status)
-    progress.add_argument("id", metavar="REPLAY")
-    cancel = _parser(actions, "replay-cancel", "send no more of a replay", _cancel)
+    plan = _parser(actions, "plan-replay", "count what sending a span of time again sends", _plan)
+    plan.add_argument("id", metavar="ENDPOINT")
+    plan.add_argument("--since", required=True, metavar="MOMENT", help="2026-01-31T12:00:00Z")
+    plan.add_argument("--until", required=True, metavar="MOMENT")
+    plan.add_argument("--failed-only", action="store_true", help="only what was given up")
+    start = _parser(actions, "start-replay", "run a plan, in small batches", _start)
+    start.add_argument("id", metavar="REPLAY")
+    start.add_argument("--wait", type=whole, default=0, metavar="S", help="watch it so long")
+    cancel = _parser(actions, "cancel-replay", "send no more of a replay", _cancel)
     cancel.add_argument("id", metavar="REPLAY")
+    progress = _parser(actions, "replay", "how far a replay has come", _status)
+    progress.add_argument("id", metavar="REPLAY")
 
 
 def _parser(actions: Any, name: str, text: str, run: Any) -> argparse.ArgumentParser:
@@ -94,19 +95,19 @@ def _cancel(args: argparse.Namespace) -> int:
     return act(args, "webhooks.cancel_replay", {"id": args.id}, told.replay)
 
 
-def _replay(args: argparse.Namespace) -> int:
+def _plan(args: argparse.Namespace) -> int:
     given = {n: getattr(args, n) for n in ("id", "since", "until", "failed_only")}
+    return act(args, "webhooks.plan_replay", given, told.planned)
+
+
+def _start(args: argparse.Namespace) -> int:
     with open_desk(args.owner) as desk:
-        found: Replay = call(desk, "webhooks.plan_replay", given)
-        if args.yes:
-            call(desk, "webhooks.start_replay", {"id": found.id})
-            found = _watched(desk, found.id, args.wait)
+        found: Replay = call(desk, "webhooks.start_replay", {"id": args.id})
+        found = _watched(desk, found.id, args.wait)
     if args.json:
         print_json(found)
-    elif args.yes:
-        print(told.replay(found))
     else:
-        print(f"{told.replay(found)}\nnothing was sent; with --yes it is")
+        print(told.replay(found))
     return 0
 
 

@@ -174,6 +174,14 @@ def replay(found: Replay) -> str:
     )
 
 
+def planned(found: Replay) -> str:
+    """What a replay would send, and how to have it sent."""
+    return (
+        f"replay {found.id} would send {found.total} events to endpoint {found.endpoint_id}\n"
+        f"nothing was sent; `weirkeeper webhooks start-replay {found.id}` sends them"
+    )
+
+
 def _state(one: Endpoint) -> str:
     if one.enabled:
         return "enabled"
