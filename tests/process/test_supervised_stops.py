@@ -1,0 +1,189 @@
+"""Stops of a whole stack under supervisord while every queue works, whoever asks and however."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+
+import psycopg
+import pytest
+
+from shared.app import load_app
+from shared.config.queues import QUEUES
+from shared.jobs.port import EnqueueOpts
+from shared.postgres.catalog import declare
+from shared.postgres.connect import connect
+from shared.postgres.jobs import PostgresJobs
+from tests.support.app import EFFECTS
+from tests.support.flow import cli
+from tests.support.processes import ROOT
+from tests.support.waiting import until
+
+APP = "tests.support.every_queue:app"
+CONFIGURATION = str(ROOT / "supervisord.conf")
+SUPERVISOR = [sys.executable, "-P", "-m"]
+READY = "select count(*) from weirkeeper.process where phase = 'ready'"
+WHOLE = 30.0  # seconds that a stop of everything may take, on an idle machine
+SLACK = 10.0  # seconds that a slow machine may add to it
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+class Stack:
+    """Everything under a plain supervisord, with a job of some length in every queue."""
+
+    def __init__(self, programs, url):
+        for name in ("run", "log"):
+            (programs.home / name).mkdir(mode=0o700)
+        programs.environment |= {
+            "WEIRKEEPER_APP": APP,
+            "WEIRKEEPER_PYTHON": sys.executable,
+            EFFECTS: str(programs.home / "effects"),
+        }
+        self.programs, self.url = programs, url
+        with connect(url, "test") as conn:
+            declare(conn, load_app(APP))
+        self.supervisord = self.run("supervisor.supervisord", "-c", CONFIGURATION)
+        self.until_ready()
+
+    def run(self, module, *arguments):
+        return self.programs.execute([*SUPERVISOR, module, *arguments])
+
+    def ctl(self, *arguments, code=0):
+        program = self.run("supervisor.supervisorctl", "-c", CONFIGURATION, *arguments)
+        assert program.wait(90) == code, program.text()
+        return program.text()
+
+    def ask(self, statement, *params):
+        with psycopg.connect(self.url, autocommit=True) as conn:
+            return conn.execute(statement, params or None).fetchall()
+
+    def until_ready(self, beyond=0):
+        ready = f"{READY} and epoch > %s"
+        until(lambda: self.ask(ready, beyond) == [(8,)], 90, "all eight processes are ready")
+
+    def newest(self):
+        [(epoch,)] = self.ask("select max(epoch) from weirkeeper.process")
+        return epoch
+
+    def begin(self, seconds):
+        """One job in every queue, and all of them run."""
+        with connect(self.url, "test") as conn:
+            jobs = [
+                PostgresJobs(conn).enqueue(
+                    f"long.{queue.name}", {"seconds": seconds}, EnqueueOpts()
+                )
+                for queue in QUEUES
+            ]
+        until(lambda: set(jobs) <= self.effects("begin"), 30, "every job runs")
+        return jobs
+
+    def effects(self, what):
+        try:
+            lines = (self.programs.home / "effects").read_text().splitlines()
+        except FileNotFoundError:
+            return set()
+        return {e["job"] for e in map(json.loads, lines) if e["what"] == what}
+
+    def outcomes(self, jobs):
+        rows = self.ask(
+            "select job_id::text, array_agg(outcome order by run) from weirkeeper.attempt"
+            " where job_id = any (%s::bigint[]) group by 1",
+            [int(job) for job in jobs],
+        )
+        return dict(rows)
+
+    def runs(self, jobs):
+        """How often each began."""
+        lines = (self.programs.home / "effects").read_text().splitlines()
+        begun = [e["job"] for e in map(json.loads, lines) if e["what"] == "begin"]
+        return {begun.count(job) for job in jobs}
+
+    def all_completed(self, jobs):
+        return self.outcomes(jobs) == {job: ["completed"] for job in jobs}
+
+
+@pytest.fixture
+def stack(programs, database_url):
+    return Stack(programs, database_url)
+
+
+def test_sigterm_while_every_queue_has_a_job_of_18_seconds(stack):
+    jobs = stack.begin(18)
+    began = time.monotonic()
+    stack.supervisord.send(signal.SIGTERM)
+    assert stack.supervisord.wait(90) == 0
+    assert time.monotonic() - began < WHOLE + SLACK
+    assert stack.all_completed(jobs), stack.outcomes(jobs)
+    order = [role for (role,) in stack.ask(
+        "select role from weirkeeper.process where phase = 'stopped' order by beat_at"
+    )]  # fmt: skip
+    assert order == ["relay", *["queue"] * 5, "listener", "metrics"]
+    assert "killing" not in stack.supervisord.text()
+    until(lambda: not stack.programs.living(), 15, "everything has ended")
+
+
+def test_a_reload_finishes_what_runs_and_starts_everything_anew(stack):
+    jobs, before = stack.begin(18), stack.newest()
+    stack.ctl("reload")
+    stack.until_ready(beyond=before)
+    assert stack.all_completed(jobs), stack.outcomes(jobs)
+    assert stack.supervisord.terminate(90) == 0
+
+
+def test_stop_all_at_once_loses_nothing(stack):
+    jobs = stack.begin(18)
+    began = time.monotonic()
+    stack.ctl("stop", "all")
+    assert time.monotonic() - began < WHOLE + SLACK
+    assert stack.all_completed(jobs), stack.outcomes(jobs)
+    before = stack.newest()
+    stack.ctl("start", "all")
+    stack.until_ready(beyond=before)
+    assert stack.supervisord.terminate(90) == 0
+
+
+def test_three_queues_by_name_stop_together(stack):
+    jobs = stack.begin(12)
+    began = time.monotonic()
+    stack.ctl("stop", "queues:index", "queues:notify", "queues:fetch")
+    assert time.monotonic() - began < WHOLE + SLACK
+    until(lambda: stack.all_completed(jobs), 30, "the other two go on and end as well")
+    assert stack.supervisord.terminate(90) == 0
+
+
+def test_jobs_longer_than_the_drain_are_interrupted_and_run_again_elsewhen(stack):
+    jobs, before = stack.begin(40), stack.newest()
+    began = time.monotonic()
+    stack.ctl("restart", "queues:*")
+    assert time.monotonic() - began < 2 * WHOLE
+    until(
+        lambda: stack.ask(f"{READY} and role = 'queue' and epoch > %s", before) == [(5,)],
+        90,
+        "the queues are ready again",
+    )
+    assert {tuple(found) for found in stack.outcomes(jobs).values()} == {("interrupted",)}
+    until(lambda: stack.runs(jobs) == {2}, 30, "each runs again")
+    assert stack.supervisord.terminate(90) == 0
+
+
+def test_the_drain_command_stops_the_relay_first_then_the_queues_together(stack):
+    jobs = stack.begin(6)
+    program = cli(stack.programs, "drain", "--json")
+    assert program.wait(90) == 0, program.text()
+    assert stack.all_completed(jobs), stack.outcomes(jobs)
+    text = program.text()
+    told = json.loads(text[text.index("{") :])
+    assert told["killed"] == []
+    slots = [stop["slot"] for stop in sorted(told["stops"], key=lambda stop: stop["finished_at"])]
+    assert slots[0] == "relay"
+    assert sorted(slots[1:]) == sorted(queue.name for queue in QUEUES)
+    begun = [stop["started_at"] for stop in told["stops"] if stop["role"] == "queue"]
+    ended = [stop["finished_at"] for stop in told["stops"] if stop["role"] == "queue"]
+    assert max(begun) < min(ended), "they drain side by side"
+    living = {role for (role,) in stack.ask(
+        "select role from weirkeeper.process where phase = 'ready'"
+    )}  # fmt: skip
+    assert living == {"listener", "metrics"}
+    assert stack.supervisord.terminate(90) == 0
