@@ -93,7 +93,9 @@ class _Bench:
     def _one(self) -> float:
         job = self._enqueue("index", 0)
         committed = time.monotonic()
-        return (until(lambda: self._begun(job), 30, "it began") - committed) * 1000
+        begun = until(lambda: self._begun(job), 30, "it began")
+        assert begun is not None
+        return (begun - committed) * 1000
 
     def _enqueue(self, queue: str, seconds: float) -> str:
         return self._jobs.enqueue(f"long.{queue}", {"seconds": seconds}, EnqueueOpts())

@@ -52,7 +52,7 @@ class Flow(NamedTuple):
 
     kills: int
     jobs: int
-    lost: int
+    lost: float
     stall: float
     zombies: int
     orphans: int
