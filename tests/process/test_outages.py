@@ -171,7 +171,7 @@ def test_with_40_connections_a_start_is_refused_and_the_applications_inserts_nev
         assert worker.wait(60) == 78
         assert "at most half of the server's 37 usable connections (18)" in worker.text()
         assert "index (3 + 1 children) 4 + " in worker.text()
-        assert "= 31;" in worker.text()
+        assert "migrator 1 = 31'" in worker.text()
     assert inserts.done
     assert inserts.failed == []
 
