@@ -79,9 +79,10 @@ class Sealer:
                 "rotate the endpoint's secret",
             ) from None
 
-    def is_newest(self, stored: bytes) -> bool:
-        """Whether it was sealed with the first key; else seal it anew, and the old key can go."""
-        return bool(self._newest) and stored.startswith(VERSION + self._newest)
+    @property
+    def older(self) -> tuple[bytes, ...]:
+        """How what other keys than the first have sealed begins (5 bytes): to be sealed anew."""
+        return tuple(VERSION + name for name in self._keys if name != self._newest)
 
     def _need(self) -> None:
         if not self._keys:

@@ -1,5 +1,6 @@
 """Handler of `weirkeeper.tidy_webhooks`: secrets and deliveries whose time is over go. Hourly.
 
+Secrets that an older key of WEIRKEEPER_SECRET has sealed are sealed with the newest.
 Deliveries whose job was ended by hand are ended, too, so that what the log says is true.
 """
 
@@ -12,12 +13,16 @@ from shared.config.settings import Settings
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed, Snooze
 from shared.postgres.webhook_retention import tidy_webhooks
+from shared.postgres.webhook_sealing import seal_anew
+from shared.webhooks.sealing import Sealer
 from workers.handlers.maintenance.pace import AGAIN, HOUR, enough
 
 
 def handle(ctx: Context, _args: Mapping[str, Any]) -> Completed | Snooze:
-    """Tidy up; the result counts secrets, lost and old deliveries."""
-    keep = Settings.load().keep_events_hours * HOUR
+    """Tidy up; the result counts secrets, lost and old deliveries, and what was sealed anew."""
+    settings = Settings.load()
+    stop = enough(ctx)
     with ctx.connection() as conn:
-        done = tidy_webhooks(conn, keep, enough(ctx))
+        done = tidy_webhooks(conn, settings.keep_events_hours * HOUR, stop)
+        done["sealed_anew"] = seal_anew(conn, Sealer(settings.sealing_keys), stop)
     return Completed(done) if done.pop("whole") else Snooze(AGAIN)
