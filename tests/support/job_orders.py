@@ -1,4 +1,4 @@
-"""What concurrent sessions do to two jobs, where the jobs begin, and what must hold afterwards."""
+"""What concurrent sessions do to a few jobs, where the jobs begin, and what must hold afterwards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from shared.app import load_app
 from shared.jobs.port import EnqueueOpts, Unique
 from shared.jobs.work import Claim, Finish
-from shared.postgres import completions, controls, promotions
+from shared.postgres import completions, controls, keys, promotions
 from shared.postgres.catalog import declare
 from shared.postgres.claims import Claims
 from shared.postgres.connect import Connection, connect
@@ -24,14 +24,13 @@ from tests.support.orders import Act
 from tests.support.past import never
 from tests.support.steps import Notices
 
-APP, KIND, QUEUE = "tests.support.app:app", "t.ok", "t"
-JOBS = 2
+APP, KIND, QUEUE, KEY = "tests.support.app:app", "t.ok", "t", "k"
 OWNER, OTHER = 77, 78  # epochs: of the claims that a job begins with, and of those made meanwhile
 ARGS = {"unique": 1}
 TABLES = ("ready", "scheduled", "parked", "running")
 CLEAR = "".join(
     f"delete from weirkeeper.{table};"
-    for table in ("job", *TABLES, "attempt", "unique_key", "expiry")
+    for table in ("job", *TABLES, "attempt", "unique_key", "expiry", "key")
 )
 FINAL = "('completed', 'discarded', 'cancelled')"
 # Every job that there was: where it is, its last word, what it spent, who holds its key.
@@ -48,10 +47,20 @@ STANDING = f"""
                   union all
                   select s.attempt, s.run from weirkeeper.scheduled s where s.job_id = j.id
                   union all
+                  select p.attempt, p.run from weirkeeper.parked p where p.job_id = j.id
+                  union all
                   select r.attempt, r.run - 1 from weirkeeper.running r where r.job_id = j.id) w)
     from weirkeeper.job j
     left join lateral (select a.state, a.attempt, a.run from weirkeeper.attempt a
                        where a.job_id = j.id order by a.run desc limit 1) l on true"""
+# Jobs with a key: how many hold a place, and how many run without.
+TAKEN = """
+    select j.concurrency_key, count(w.key), count(*) filter (where w.runs and w.key is null)
+    from weirkeeper.job j
+    join (select r.job_id, r.key, true as runs from weirkeeper.running r
+          union all
+          select y.job_id, y.key, false from weirkeeper.ready y) w on w.job_id = j.id
+    where j.concurrency_key is not null group by 1"""
 # How often each job became final, as the log tells: a retry by hand keeps what the state was.
 ENDS = f"""
     select a.job_id, count(*) from weirkeeper.attempt a
@@ -60,13 +69,13 @@ ENDS = f"""
 
 @dataclass
 class Jobs:
-    """Two jobs, the first unique, and the claims that somebody holds or held on them."""
+    """A few jobs, and the claims that somebody holds or held on them."""
 
     ids: list[int]
     claims: list[Claim] = field(default_factory=list)
 
     def finish(self, conn: Connection, **how: Any) -> int:
-        """Both at once; in the opposite order of the ids, which the adapter has to mend."""
+        """All at once; in the opposite order of the ids, which the adapter has to mend."""
         ends = [Finish(claim.job_id, claim.token, **how) for claim in reversed(self.claims)]
         return completions.finish(conn, OWNER, ends)
 
@@ -113,8 +122,16 @@ class World:
         for epoch, right in ((OTHER, range(claimed, claimed + 1)), (OWNER, left)):
             [(rows_of,)] = self.conn.execute(held, (epoch,)).fetchall()
             assert rows_of in right, f"{rows_of} rows of {epoch}; expected {right}"
+        self._check_places()
         broken = [v for v in violations(self.conn, 0) if v.rule != "running_without_owner"]
         assert broken == []
+
+    def _check_places(self) -> None:
+        """Of one key one job runs, or is about to; none waits for it while it has a place."""
+        taken = self.conn.execute(TAKEN).fetchall()
+        assert all(places <= 1 and not without for _, places, without in taken), taken
+        stuck = self.conn.execute("select weirkeeper.stuck_keys()").fetchall()
+        assert stuck == [], "it waits in vain"
 
     def _check_gone(self, ids: set[int]) -> None:
         """What was pruned has left nothing."""
@@ -149,7 +166,7 @@ def _running(conn: Connection) -> Jobs:
     claims = Claims(conn, QUEUE, OWNER)
     jobs.claims = claims.claim([KIND], 10)
     claims.mark_started(jobs.claims)
-    assert len(jobs.claims) == JOBS
+    assert len(jobs.claims) == HELD["running"]
     return jobs
 
 
@@ -186,13 +203,27 @@ def _cancelled(conn: Connection) -> Jobs:
     return jobs
 
 
+def _keyed(conn: Connection) -> Jobs:
+    """Of three with one key one runs; the others are parked."""
+    port = PostgresJobs(conn)
+    keyed = EnqueueOpts(concurrency_key=KEY, max_attempts=2)
+    jobs = Jobs([int(port.enqueue(KIND, {}, keyed)) for _ in range(3)])
+    claims = Claims(conn, QUEUE, OWNER)
+    jobs.claims = claims.claim([KIND], 10)
+    claims.mark_started(jobs.claims)
+    assert [claim.job_id for claim in jobs.claims] == jobs.ids[:1]
+    return jobs
+
+
 BEGINNINGS: Mapping[str, Callable[[Connection], Jobs]] = {
     "ready": _ready,
     "running": _running,
     "scheduled": _scheduled,
     "expiring": _expiring,
     "cancelled": _cancelled,
+    "keyed": _keyed,
 }
+HELD = {"running": 2, "keyed": 1}  # claims that are held at the beginning
 
 
 # ── what is done to them ────────────────────────────────────────────────────────────────────────
@@ -200,9 +231,9 @@ BEGINNINGS: Mapping[str, Callable[[Connection], Jobs]] = {
 Deed = Callable[[Jobs, Connection], Any]
 
 
-def _cancel(jobs: Jobs, conn: Connection, *, only_first: bool = False) -> Any:
+def _cancel(jobs: Jobs, conn: Connection, *, which: slice = slice(None)) -> Any:
     """One statement, as many callers make it: what it cannot get hold of it tells."""
-    ids = jobs.ids[:1] if only_first else jobs.ids
+    ids = jobs.ids[which]
     return conn.execute(statement("controls/cancel"), {"ids": ids}).fetchall()
 
 
@@ -219,13 +250,20 @@ DEEDS: Mapping[str, Deed] = {
     "give back": lambda jobs, conn: Claims(conn, QUEUE, OWNER).give_back(jobs.claims),
     "rescue": lambda jobs, conn: sum(rescue(conn, {OWNER: "dead"}).values()),
     "cancel": _cancel,
-    "cancel one": partial(_cancel, only_first=True),
+    "cancel one": partial(_cancel, which=slice(1)),
+    "cancel the last": partial(_cancel, which=slice(-1, None)),
     "retry": lambda jobs, conn: controls.retry(conn, jobs.ids),
     "enqueue again": lambda jobs, conn: PostgresJobs(conn).enqueue(
         KIND, ARGS, EnqueueOpts(unique=Unique())
     ),
     "prune": lambda jobs, conn: prune_jobs(conn, 0, 0, never),
     "promote": lambda jobs, conn: promotions.promote(conn, QUEUE),
+    "enqueue another": lambda jobs, conn: PostgresJobs(conn).enqueue(
+        KIND, {}, EnqueueOpts(concurrency_key=KEY)
+    ),
+    "open the key": lambda jobs, conn: keys.key_open(conn, KEY),
+    "sweep": lambda jobs, conn: keys.sweep(conn),
+    "prune keys": lambda jobs, conn: conn.execute("select weirkeeper.prune_keys(10)").fetchone(),
     "expire": lambda jobs, conn: promotions.expire(conn, QUEUE),
 }
 FENCED = ("complete", "fail", "snooze", "discard", "give back", "rescue")
@@ -236,13 +274,20 @@ WHERE: Mapping[str, Sequence[str]] = {
     "scheduled": ("promote", "claim", *BY_HAND),
     "expiring": ("expire", "promote", "claim", *BY_HAND),
     "cancelled": ("claim", *BY_HAND),
+    "keyed": (
+        *("complete", "snooze", "give back", "rescue", "claim", "cancel", "cancel the last"),
+        *("enqueue another", "open the key", "sweep"),
+    ),
 }
+# Of three, these as well.
+MORE: Mapping[str, Sequence[str]] = {"keyed": ("fail", "discard", "retry", "prune", "prune keys")}
 
 
 def casts(where: str, sessions: int) -> list[tuple[str, ...]]:
     """Every choice of so many deeds; of two, also the same one twice."""
-    choose = combinations_with_replacement if sessions == 2 else combinations
-    return list(choose(WHERE[where], sessions))
+    if sessions == 2:
+        return list(combinations_with_replacement(WHERE[where], sessions))
+    return list(combinations((*WHERE[where], *MORE.get(where, ())), sessions))
 
 
 def acts(jobs: Jobs, names: Sequence[str]) -> list[Act]:
@@ -252,13 +297,14 @@ def acts(jobs: Jobs, names: Sequence[str]) -> list[Act]:
 
 def left(where: str, names: Sequence[str], results: Sequence[Any]) -> range:
     """How many of the claims that it began with may still be held, and that each ended once."""
-    if where != "running":
+    if where not in HELD:
         return range(1)
+    held = HELD[where]
     ended = sum(r for name, r in zip(names, results, strict=True) if name in FENCED)
     # A rescue passes over what somebody has locked at that moment: it comes again.
     sure = any(name in FENCED and name != "rescue" for name in names)
-    assert ended == JOBS if sure else ended <= JOBS, f"{ended} ends of {JOBS} claims"
-    return range(JOBS - ended, JOBS - ended + 1)
+    assert ended == held if sure else ended <= held, f"{ended} ends of {held} claims"
+    return range(held - ended, held - ended + 1)
 
 
 def claimed(names: Sequence[str], results: Sequence[Any]) -> int:
