@@ -1,7 +1,7 @@
 """Crowded tables: a number of jobs and events in every place, made by the server itself.
 
-Of ten jobs four wait, two are scheduled, three are completed and one is discarded; beside them some
-run. Every third one is unique.
+Of ten jobs three wait, one is parked, two are scheduled, three are completed and one is discarded;
+beside them some run. Every third one is unique.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ BIG = frozenset(
         "job",
         "ready",
         "scheduled",
+        "parked",
+        "key",
         "attempt",
         "unique_key",
         "expiry",
@@ -44,7 +46,16 @@ _FILL = (
     ),
     (
         "insert into weirkeeper.ready (queue, kind, priority, job_id)"
-        " select 't', 't.ok', 2, i from generate_series(1, %(n)s::bigint) i where i %% 10 < 4"
+        " select 't', 't.ok', 2, i from generate_series(1, %(n)s::bigint) i where i %% 10 < 3"
+    ),
+    (
+        "insert into weirkeeper.key (name)"
+        " select 'k' || i from generate_series(0, %(n)s::bigint / 100) i"
+    ),
+    (
+        "insert into weirkeeper.parked (job_id, key, queue, kind, priority, attempt, run)"
+        " select i, 'k' || i / 100, 't', 't.ok', 2, 0, 0"
+        " from generate_series(1, %(n)s::bigint) i where i %% 10 = 3"
     ),
     # Half of them are due.
     (
