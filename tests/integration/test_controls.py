@@ -181,7 +181,7 @@ def test_what_waits_or_runs_already_is_left_as_it_is(steps):
     assert refused.value.job_id is None
 
 
-# ── C90: a unique job ──────────────────────────────────────────────────────────────────────────
+# ── a unique job ──────────────────────────────────────────────────────────────────────────────────
 
 
 def unique(steps, n=1):
@@ -253,7 +253,7 @@ def test_states_that_cannot_move_move_nothing(steps):
     assert steps.state(job) == "completed"
 
 
-# ── C56: whoever waits is told of every way to end ─────────────────────────────────────────────
+# ── whoever waits is told of every way to end ─────────────────────────────────────────────────────
 
 
 def test_who_waits_is_told_of_a_cancel_and_of_a_rescue_that_discards(steps):

@@ -248,11 +248,11 @@ def test_python_refuses_it_before(conn, opts, said):
         PostgresJobs(conn).enqueue(KIND, {}, EnqueueOpts(**opts))
 
 
-# ── C68: ids beyond 32 and 53 bits ──────────────────────────────────────────────────────────────
+# ── ids beyond 32 and 53 bits ─────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("start", [2**31 - 48, 2**53 + 1])
-def test_c68_numbers_may_grow_beyond_32_and_53_bits(conn, database_url, start):
+def test_numbers_may_grow_beyond_32_and_53_bits(conn, database_url, start):
     for sequence in conn.execute(
         "select c.oid::regclass::text from pg_class c join pg_namespace n on n.oid = c.relnamespace"
         " where c.relkind = 'S' and n.nspname = 'weirkeeper' and c.relname <> 'queue_no_seq'"
@@ -274,7 +274,7 @@ def test_c68_numbers_may_grow_beyond_32_and_53_bits(conn, database_url, start):
         assert inspector.get(ids[-1]).state == "completed"
 
 
-def test_c68_no_column_or_function_holds_an_id_in_32_bits(conn):
+def test_no_column_or_function_holds_an_id_in_32_bits(conn):
     narrow = conn.execute(
         "select table_name, column_name from information_schema.columns"
         " where table_schema = 'weirkeeper' and data_type <> 'bigint'"
@@ -284,10 +284,10 @@ def test_c68_no_column_or_function_holds_an_id_in_32_bits(conn):
     assert narrow == []
 
 
-# ── C69, C71, C75: values ───────────────────────────────────────────────────────────────────────
+# ── values ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_c69_c71_what_json_or_postgres_cannot_hold_is_refused_by_both(conn):
+def test_what_json_or_postgres_cannot_hold_is_refused_by_both(conn):
     for value in (float("nan"), float("inf"), "a\0b", "\udc00"):
         with pytest.raises(InvalidArguments):
             PostgresJobs(conn).enqueue(KIND, {"x": value})
@@ -296,7 +296,7 @@ def test_c69_c71_what_json_or_postgres_cannot_hold_is_refused_by_both(conn):
             conn.execute("select weirkeeper.enqueue(%s, %s::jsonb)", (KIND, text))
 
 
-def test_c71_a_number_that_no_float_holds_arrives_exactly(conn):
+def test_a_number_that_no_float_holds_arrives_exactly(conn):
     conn.execute("""select weirkeeper.enqueue(%s, '{"x": 1e400}')""", (KIND,))
     [claimed] = claim(conn)
     assert json.loads(claimed.line)["args"] == {"x": 10**400}
@@ -305,7 +305,7 @@ def test_c71_a_number_that_no_float_holds_arrives_exactly(conn):
 @pytest.mark.parametrize(
     "size", [1_000_000, 50_000_000, pytest.param(300_000_000, marks=pytest.mark.slow)]
 )
-def test_c75_huge_args_are_refused(conn, size):
+def test_huge_args_are_refused(conn, size):
     with pytest.raises(InvalidArguments, match="at most 262144 bytes"):
         PostgresJobs(conn).enqueue(KIND, {"x": "a" * size})
     if size < 300_000_000:  # beyond, jsonb itself refuses
@@ -316,7 +316,7 @@ def test_c75_huge_args_are_refused(conn, size):
             )
 
 
-def test_c75_a_list_of_jobs_of_the_greatest_size_never_reads_their_args(conn, database_url):
+def test_a_list_of_jobs_of_the_greatest_size_never_reads_their_args(conn, database_url):
     jobs = PostgresJobs(conn)
     small = jobs.enqueue_many(KIND, [{}] * 100)
     big = jobs.enqueue_many("corpus.reindex", [{"x": "a" * 262_000}] * 100)
@@ -332,10 +332,10 @@ def test_c75_a_list_of_jobs_of_the_greatest_size_never_reads_their_args(conn, da
     assert spent["corpus.reindex"] < 3 * spent[KIND] + 0.05
 
 
-# ── C20: counters ───────────────────────────────────────────────────────────────────────────────
+# ── counters ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_c20_counters_far_beyond_16_bits_go_on(conn):
+def test_counters_far_beyond_16_bits_go_on(conn):
     job = add(conn, max_attempts=100_000)
     conn.execute("update weirkeeper.ready set attempt = 32766, run = 32766")
     for turn in range(10):

@@ -140,7 +140,7 @@ def test_pages_are_looked_up_never_read_whole(steps, table):
         assert f"Seq Scan on {table} " not in plan, f"{name}: {plan}"
 
 
-# ── C75: huge args ─────────────────────────────────────────────────────────────────────────────
+# ── huge args ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_page_of_the_largest_jobs_is_as_fast_as_one_of_small_ones(steps):

@@ -1,4 +1,4 @@
-"""C45: after Postgres itself restarted, LISTEN stands again within 3 s, and nobody is forgotten."""
+"""After Postgres itself restarted, LISTEN stands again within 3 s, and nobody is forgotten."""
 
 from __future__ import annotations
 

@@ -186,10 +186,10 @@ def test_of_two_retried_twins_one_comes_back(conn):
     assert hold(conn, first, second) == [(int(second), int(first))]
 
 
-# ── C90 ─────────────────────────────────────────────────────────────────────────────────────────
+# ── batches ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_c90_a_twin_that_comes_back_never_breaks_a_batch(conn, database_url):
+def test_a_twin_that_comes_back_never_breaks_a_batch(conn, database_url):
     first = add(conn)
     run(conn, "discarded", "discarded")
     second = add(conn)

@@ -124,7 +124,7 @@ def test_what_can_be_no_id_is_refused_in_words(waits, given):
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("races", [400, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_no_job_that_ends_between_enqueue_and_wait_is_missed(waits, conn, database_url, races):
-    """C50: finishes race with registrations; each must be answered by its notice."""
+    """Finishes race with registrations; each must be answered by its notice."""
     jobs: list[str] = []
     seconds: list[float] = []
     ready = threading.Semaphore(0)
@@ -147,7 +147,7 @@ def test_no_job_that_ends_between_enqueue_and_wait_is_missed(waits, conn, databa
 
 
 def test_a_finish_in_the_gap_is_found_after_the_reconnect(waits, conn, database_url, monkeypatch):
-    """C49: nobody hears the notice, and the slow poll is out of the way."""
+    """Nobody hears the notice, and the slow poll is out of the way."""
     monkeypatch.setattr("shared.postgres.waits.POLL", 60)
     job_id = enqueue(conn)
     answers = []

@@ -123,7 +123,7 @@ def test_jobs_of_a_paused_kind_start_in_no_process_and_at_once_when_it_resumes(q
     assert second.running()
 
 
-# ── C93: races ─────────────────────────────────────────────────────────────────────────────────
+# ── races ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def race(queue, inspector, number: int, rng) -> list[str]:

@@ -159,7 +159,7 @@ def test_mistakes_are_told_clearly(http):
 
 
 def test_the_65th_is_refused_at_once_and_places_come_back(listener, http, address, conn, programs):
-    """C54: 64 wait, one more is refused; whoever hangs up frees a place within a second."""
+    """64 wait, one more is refused; whoever hangs up frees a place within a second."""
     job_id = enqueue(conn)
     path = f"/v1/jobs/{job_id}/wait?max=30"
     for _ in range(3):
@@ -181,7 +181,7 @@ def test_the_65th_is_refused_at_once_and_places_come_back(listener, http, addres
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("cycles", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_many_cycles_leave_nothing_behind(http, address, conn, programs, listener, cycles):
-    """C54: waits that end by bound, by finish, by hang-up and by mistake, again and again."""
+    """Waits that end by bound, by finish, by hang-up and by mistake, again and again."""
     open_job, done_job = enqueue(conn), enqueue(conn)
     finish(conn, done_job)
     assert http.get(f"/v1/jobs/{done_job}/wait").status_code == 200  # opens the read connection
@@ -206,7 +206,7 @@ def test_many_cycles_leave_nothing_behind(http, address, conn, programs, listene
 
 
 def test_lost_sessions_are_opened_again_and_nobody_is_forgotten(http, conn, programs):
-    """C49: the job ends while nobody listens."""
+    """The job ends while nobody listens."""
     job_id = enqueue(conn)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(http.get, f"/v1/jobs/{job_id}/wait?max=30")

@@ -115,7 +115,7 @@ def test_health(address):
 
 
 def test_damage_and_dead_slots_are_survived(scrape, programs, address):
-    """F29: truncated, noise, dead lives; the scrape answers all the same, and soon."""
+    """Truncated, noise, dead lives; the scrape answers all the same, and soon."""
     folder = programs.home / "metrics"
     for n in range(50):
         (folder / f"counter_noise-{n}.db").write_bytes(os.urandom(4096))

@@ -70,7 +70,7 @@ def test_a_handlers_discard_releases_a_unique_job_and_its_success_does_not(
 
 
 @pytest.mark.parametrize("start", [2**31 - 48, 2**53 + 1])
-def test_c68_jobs_run_whatever_number_they_have(queue: TestQueue, start: int) -> None:
+def test_jobs_run_whatever_number_they_have(queue: TestQueue, start: int) -> None:
     for sequence in ("job_id_seq", "ready_seq", "process_epoch_seq", "event_pending_seq"):
         queue.conn.execute(f"alter sequence weirkeeper.{sequence} restart with {start}")
     queue.start()
@@ -82,7 +82,7 @@ def test_c68_jobs_run_whatever_number_they_have(queue: TestQueue, start: int) ->
     assert all(len(queue.effects(job)) == 1 for job in jobs)
 
 
-def test_c71_a_number_that_no_float_holds_fails_and_is_retried_like_any_other(
+def test_a_number_that_no_float_holds_fails_and_is_retried_like_any_other(
     queue: TestQueue,
 ) -> None:
     queue.start()

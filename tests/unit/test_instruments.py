@@ -94,7 +94,7 @@ def test_counters_survive_a_life_and_gauges_do_not(opened, home):
 
 
 def test_a_thousand_lives_do_not_grow_the_folder(home):
-    """C102: counters never fall, the folder stays as it was."""
+    """Counters never fall, the folder stays as it was."""
     sizes = set()
     for life in range(1, 201):
         instruments = open_instruments(home, "index")
@@ -164,7 +164,7 @@ def test_another_users_folder_is_refused(home):
 
 
 def test_label_values_beyond_the_cap_become_other(opened, home):
-    """C104: names from data cannot make the files grow without end."""
+    """Names from data cannot make the files grow without end."""
     instruments = opened()
     for n in range(MAX_SERIES + 50):
         instruments.jobs_claimed_total.labels(f"queue-{n}").inc()
