@@ -2,7 +2,8 @@
 
 Two consumers with hints and floors of their own claim from one queue, transactions commit late,
 owners die, people cancel and retry, time passes, old jobs are pruned. After every step each job is
-in the state that the model says; at the end every promise of `weirkeeper verify` is kept.
+in the state that the model says; at the end every promise of `weirkeeper verify` is kept. Of jobs with a concurrency key never more run than their kind says,
+and none waits while there is a place for it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from shared.postgres.claims import Claims
 from shared.postgres.connect import Use, connect
 from shared.postgres.inspector import PostgresInspector
 from shared.postgres.jobs import PostgresJobs
+from shared.postgres.keys import UNTIL_ENABLED, key_open
 from shared.postgres.promotions import promote
 from shared.postgres.rescues import rescue
 from shared.postgres.retention import prune_jobs
@@ -43,9 +45,10 @@ APP = "tests.support.app:app"
 KINDS = ("t.ok", "t.noop")
 CLEAR = (
     "truncate weirkeeper.job, weirkeeper.ready, weirkeeper.scheduled, weirkeeper.running,"
-    " weirkeeper.attempt, weirkeeper.unique_key, weirkeeper.expiry"
+    " weirkeeper.attempt, weirkeeper.unique_key, weirkeeper.expiry, weirkeeper.parked, weirkeeper.key"
 )
 HOUR, DAY = 3600.0, 86_400.0
+MOST = {"t.ok": 1, "t.noop": 2}  # jobs of a kind with its key at once; the key is its name
 consumers = st.sampled_from((0, 1))
 priorities = st.sampled_from((2, 3))  # few lanes, so that jobs meet in them
 outcomes = st.sampled_from(
@@ -86,6 +89,10 @@ class World:
         self.url = url
         self.conn = connect(url, "world")
         declare(self.conn, load_app(APP))
+        for kind, most in MOST.items():
+            self.conn.execute(
+                "update weirkeeper.kind set max_per_key = %s where name = %s", (most, kind)
+            )
         self.jobs = PostgresJobs(self.conn)
         self.inspector = PostgresInspector(self.conn)
         self.consumers = [Consumer(url, n) for n in (0, 1)]
@@ -111,6 +118,7 @@ class JobMachine(RuleBasedStateMachine):
         self.model: dict[str, ModelJob] = {}
         self.late: list[tuple[psycopg.Connection[Any], str]] = []
         self.stale: list[tuple[int, Claim]] = []
+        self.closed: set[str] = set()
 
     def teardown(self) -> None:
         for conn, _ in self.late:
@@ -125,12 +133,18 @@ class JobMachine(RuleBasedStateMachine):
         priority=priorities,
         max_attempts=st.integers(1, 3),
         later=st.booleans(),
+        keyed=st.booleans(),
     )
-    def enqueue(self, kind: str, priority: int, max_attempts: int, later: bool) -> None:
+    def enqueue(
+        self, kind: str, priority: int, max_attempts: int, later: bool, keyed: bool
+    ) -> None:
         run_at = self._in_an_hour() if later else None
-        opts = EnqueueOpts(priority=priority, max_attempts=max_attempts, run_at=run_at)
+        key = kind if keyed else None
+        opts = EnqueueOpts(
+            priority=priority, max_attempts=max_attempts, run_at=run_at, concurrency_key=key
+        )
         job = self.world.jobs.enqueue(kind, {}, opts)
-        self.model[job] = ModelJob(max_attempts, where=SCHEDULED if later else READY)
+        self.model[job] = ModelJob(max_attempts, key=key, where=SCHEDULED if later else READY)
 
     @rule(number=st.just(1))
     def enqueue_unique(self, number: int) -> None:
@@ -149,7 +163,7 @@ class JobMachine(RuleBasedStateMachine):
         conn = psycopg.connect(self.world.url)
         opts = EnqueueOpts(priority=priority, max_attempts=2)
         self.late.append((conn, PostgresJobs(conn).enqueue(kind, {}, opts)))
-        self.enqueue(kind, priority, 2, later=False)
+        self.enqueue(kind, priority, 2, later=False, keyed=False)
         self.claim(who, 4, starts=False)
 
     @precondition(lambda self: self.late)
@@ -172,7 +186,7 @@ class JobMachine(RuleBasedStateMachine):
         consumer = self.world.consumers[who]
         claims = consumer.claims.claim(KINDS, limit)
         assert len(claims) <= limit
-        assert bool(claims) == bool(self._in(READY)), "an empty claim means that nothing is in line"
+        assert bool(claims) == self._claimable(), "an empty claim means that nothing is to be had"
         for claim in claims:
             job = self.model[str(claim.job_id)]
             job.claim()
@@ -254,6 +268,11 @@ class JobMachine(RuleBasedStateMachine):
         known.retry()
         assert state == known.state
 
+    @rule(key=st.sampled_from(KINDS))
+    def close_or_open_a_key(self, key: str) -> None:
+        self.closed ^= {key}
+        key_open(self.world.conn, key, UNTIL_ENABLED if key in self.closed else None)
+
     # ── time ────────────────────────────────────────────────────────────────────────────────────
 
     @rule()
@@ -284,11 +303,23 @@ class JobMachine(RuleBasedStateMachine):
         assert seen == {job: (m.state, m.attempt) for job, m in self.model.items()}
         held = {job for consumer in self.world.consumers for job in consumer.held}
         assert held == set(self._in(HELD))
+        assert all(self._holding(key) <= most for key, most in MOST.items())
+        assert self.world.conn.execute("select weirkeeper.stuck_keys()").fetchall() == []
 
     # ── of the machine ──────────────────────────────────────────────────────────────────────────
 
     def _in(self, where: str) -> list[str]:
         return [job for job, known in self.model.items() if known.where == where]
+
+    def _holding(self, key: str) -> int:
+        return sum(known.key == key and known.where == HELD for known in self.model.values())
+
+    def _claimable(self) -> bool:
+        keys = [self.model[job].key for job in self._in(READY)]
+        return any(
+            key is None or (key not in self.closed and self._holding(key) < MOST[key])
+            for key in keys
+        )
 
     def _pick(self, pick: int) -> str:
         return sorted(self.model, key=int)[pick % len(self.model)]

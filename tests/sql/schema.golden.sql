@@ -603,7 +603,7 @@ sequence weirkeeper.webhook_replay_id_seq bigint start=1 increment=1 cache=1 cyc
 
 function weirkeeper.admit(ids bigint[], of_epoch bigint, of_token bigint) returns bigint[]
   plpgsql volatile set enable_seqscan=off
-  sha256 9e6e55672035247853b4160598e9a51ac3b66643c53f2296b9f38b54855c9577  -- Internal: parks those of a claim's jobs whose concurrency key has no place for them; their ids.
+  sha256 11caa0d60419f53749504c006085baa63fd592de35ae0285676c5df44b93f9da  -- Internal: parks those of a claim's jobs whose concurrency key has no place for them; their ids.
 
 function weirkeeper.call_parked(names text[], at_most integer[] DEFAULT NULL::integer[]) returns integer
   plpgsql volatile set enable_seqscan=off

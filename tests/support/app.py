@@ -127,7 +127,8 @@ def event(ctx: Context, args: dict[str, Any], event: Event) -> Completed:
 
 def _kind(name: str, **more: Any) -> Kind:
     more.setdefault("backoff", SOON)
-    return Kind(f"t.{name}", more.pop("queue", "t"), f"tests.support.app:{name}", **more)
+    handler = more.pop("handler", name)
+    return Kind(f"t.{name}", more.pop("queue", "t"), f"tests.support.app:{handler}", **more)
 
 
 app = App(
@@ -137,6 +138,7 @@ app = App(
         _kind("ok"),
         _kind("noop", awaited=False),
         _kind("sleep"),
+        _kind("pair", handler="sleep", max_per_key=2),
         _kind("size"),
         _kind("fail", max_attempts=3),
         _kind("answer", max_attempts=2),

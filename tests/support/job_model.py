@@ -18,6 +18,7 @@ class ModelJob:
 
     max_attempts: int
     unique: int | None = None
+    key: str | None = None  # one that is parked is in line, for the model
     where: str = READY
     attempt: int = 0
     run: int = 0

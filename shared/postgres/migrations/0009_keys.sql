@@ -128,7 +128,7 @@ begin
     returning r.job_id, v.name, v.late, r.queue, r.kind, r.priority, r.attempt, r.run
   ), parked as (
     insert into weirkeeper.parked (job_id, key, queue, kind, priority, attempt, run)
-    select g.job_id, g.name, g.queue, g.kind, g.priority, g.attempt, g.run
+    select g.job_id, g.name, g.queue, g.kind, g.priority, g.attempt, g.run - 1  -- it was no run
     from gone g order by g.job_id
     returning job_id, key
   )
