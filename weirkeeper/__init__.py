@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from shared.events.type import EventType as EventType
     from shared.jobs.context import Context as Context
     from shared.jobs.kinds import Kind as Kind
+    from shared.jobs.kinds import Rate as Rate
     from shared.jobs.outages import Outage as Outage
     from shared.jobs.outcomes import Completed as Completed
     from shared.jobs.outcomes import Discard as Discard
@@ -85,6 +86,7 @@ _HOMES = {
     "Outage": "shared.jobs.outages:Outage",
     "Periodic": "shared.jobs.periodic:Periodic",
     "Queue": "shared.config.queues:Queue",
+    "Rate": "shared.jobs.kinds:Rate",
     "Recorder": "shared.postgres.recorder:PostgresRecorder",
     "Retry": "shared.jobs.outcomes:Retry",
     "Runtime": "shared.postgres.runtime:PostgresRuntime",
@@ -125,6 +127,7 @@ __all__ = [
     "Outage",
     "Periodic",
     "Queue",
+    "Rate",
     "Recorder",
     "Retry",
     "Runtime",

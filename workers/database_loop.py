@@ -179,6 +179,7 @@ class DatabaseLoop:
                 self._producer.look("free")
             elif finish.delay is not None:
                 self._upkeep.expect(finish.delay)
+        self._producer.ended()
 
     def _give_back(self, work: Work) -> None:
         if self._returns:

@@ -8,7 +8,7 @@ lets the process fall asleep, look once more, and wait for a notice. The poll is
 from __future__ import annotations
 
 from shared.errors import WeirkeeperError
-from shared.jobs.work import Claim, Work
+from shared.jobs.work import Claim, Cut, Work
 from workers.assignment import Assignment
 
 ASLEEP_POLL = 1.0  # seconds; every writer notifies, so this is only the net
@@ -39,6 +39,7 @@ class Producer:
         self._asleep = False
         self._poll_at = self._try_sleep_at = 0.0
         self.last_claim = self._clock.monotonic()
+        self.cut = Cut()  # which limits kept the last claim from more
 
     def stop(self) -> None:
         """Claim nothing from now on. From any thread."""
@@ -60,6 +61,11 @@ class Producer:
     def look(self, trigger: str) -> None:
         """There may be something to claim."""
         self._trigger = self._trigger or trigger
+
+    def ended(self) -> None:
+        """Jobs of this process ended: where a cap was reached, there may be more."""
+        if self.cut.capped:
+            self.look("free")
 
     def turn(self, work: Work, room: int) -> list[Claim]:
         """Claim, if there may be something and there is room for it; else sleep.
@@ -94,7 +100,7 @@ class Producer:
         except WeirkeeperError:
             counted.labels(self._queue, trigger, "error").inc()
             raise
-        found = len(claims)
+        found, self.cut = len(claims), work.cut
         result = "full" if found >= room else "short" if found else "empty"
         counted.labels(self._queue, trigger, result).inc()
         self._instruments.claim_seconds.labels(self._queue).observe(self._clock.monotonic() - begun)
@@ -119,6 +125,8 @@ class Producer:
             self._try_sleep_at = now + self._poll
             self._trigger = "wake"  # what was written before the lock was had
         self._poll_at = now + (ASLEEP_POLL if self._asleep else self._poll)
+        if self.cut.opens is not None:
+            self._poll_at = min(self._poll_at, now + self.cut.opens)
 
     def _wake_up(self, work: Work) -> None:
         if self._asleep:

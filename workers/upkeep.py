@@ -22,6 +22,7 @@ PROMOTE = 1.0  # seconds between looks at `scheduled` when nothing is known to b
 RESCUE = 2.0
 RECONCILE = 10.0
 UNPARK = 10.0
+LEARN = 10.0
 MARK = 0.25
 CANCEL = 1.0  # seconds; a notice asks for the look at once
 STALE = 1.0  # seconds that a claim may wait in the buffer while all children are busy
@@ -80,6 +81,7 @@ class Upkeep:
             self._promotion,
             Timer(RECONCILE, self._reconcile),
             Timer(UNPARK, self._unpark),
+            Timer(LEARN, lambda work: work.learn()),
             Timer(MARK, self._mark),
             self._cancellation,
             Timer(STALE / 2, self._give_back_stale),
@@ -181,7 +183,9 @@ class Upkeep:
         idle = self._clock.monotonic() - self._producer.last_claim
         if idle < STUCK or self._producer.resting or self._executor.room() < 1:
             return
-        oldest = work.oldest(self._kinds)
+        if self._producer.cut.capped:
+            return
+        oldest = work.oldest([kind for kind in self._kinds if kind not in self._producer.cut.kinds])
         if oldest is not None and oldest > STUCK:
             raise ClaimsStuck(
                 f"queue {self._queue}: a job has been claimable for {oldest:.0f} s, children are "

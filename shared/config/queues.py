@@ -25,6 +25,7 @@ class Queue:
         timeout: seconds a job may run when its kind does not say, above 0.
         poll: seconds between looks when nothing wakes the process, above 0.
         awaited: a request waits on its jobs, so outcomes are flushed at once.
+        cap: most of its jobs that run at once over all processes; None = their children's number.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Queue:
     timeout: float = 30.0
     poll: float = 1.0
     awaited: bool = False
+    cap: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
@@ -42,6 +44,10 @@ class Queue:
         if type(self.children) is not int or not 1 <= self.children <= 1000:
             raise ConfigurationError.of(
                 f"queue {self.name}: children", "1 to 1000", self.children, "give it at least one"
+            )
+        if self.cap is not None and (type(self.cap) is not int or not 1 <= self.cap < 2**31):
+            raise ConfigurationError.of(
+                f"queue {self.name}: cap", "1 or more", self.cap, "leave it out for none"
             )
         for field in ("timeout", "poll"):
             value = getattr(self, field)

@@ -33,7 +33,8 @@ def explain(facts: Facts) -> Explanation:
         facts: `where`, `state`, and what is known of that place; moments are ISO 8601 text. Those
             that are None are left out of what is told.
             Always: kind, queue, attempt (tries spent), max_attempts, expires_at, queue_paused_at,
-            kind_paused_at, processes (alive, that know the kind), children (that they have), busy.
+            kind_paused_at, processes (alive, that know the kind), children (that they have), busy,
+            cap (of the queue), rate_n, rate_seconds, rate_opens_at (when no more may start now).
             ready: ready_at, ahead. scheduled: run_at, why, due, error and cause (of the last run).
             parked: key, max_n, holders, holder (a job), open_at (only when it is to come), closed
             (True = until it is enabled).
@@ -53,10 +54,10 @@ def explain(facts: Facts) -> Explanation:
 
 
 def _ready(facts: Facts) -> Reason:
-    held_up = _held_up(facts)
+    line = f"It has been in line on queue {facts['queue']} since {facts['ready_at']}"
+    held_up = _held_up(facts) or _limited(facts, line)
     if held_up:
         return held_up
-    line = f"It has been in line on queue {facts['queue']} since {facts['ready_at']}"
     ahead, busy, children = facts["ahead"], facts["busy"], facts["children"]
     if not ahead and busy < children:
         return Reason(f"{line}; it is next, and a child is free for it.", "a child")
@@ -83,6 +84,24 @@ def _held_up(facts: Facts) -> Reason | None:
             f"It waits for a process: none of queue {facts['queue']} that knows kind "
             f"{facts['kind']} is running.",
             "a process",
+        )
+    return None
+
+
+def _limited(facts: Facts, line: str) -> Reason | None:
+    """What keeps a job that is next from being claimed now."""
+    opens = facts["rate_opens_at"]
+    if opens:
+        return Reason(
+            f"{line}: {facts['rate_n']} jobs of kind {facts['kind']} may start within "
+            f"{facts['rate_seconds']:g} s, and have; the next may at {opens}.",
+            "rate",
+            opens,
+        )
+    if facts["cap"] and facts["busy"] >= facts["cap"]:
+        return Reason(
+            f"{line}: {facts['cap']} jobs of the queue may run at once, and do.",
+            "cap",
         )
     return None
 

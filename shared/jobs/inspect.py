@@ -95,8 +95,8 @@ class Explanation:
         sentence: for people: where it is, what it waits for, until when.
         state: of the job.
         where: ready, scheduled, parked, running or ended.
-        waits_for: for programs: a child, time, retry, snooze, key, resume, a process (that knows
-            the kind), rescue (its process is gone), its end; None when it ended.
+        waits_for: for programs: a child, time, retry, snooze, key, rate, cap, resume, a process
+            (that knows the kind), rescue (its process is gone), its end; None when it ended.
         until: when that is over, if it is known.
         facts: what the sentence was made of.
     """

@@ -20,6 +20,24 @@ _HANDLER = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 MAX_NAME = 63
 MAX_SEARCHABLE = 8
 MAX_ATTEMPTS = 2**31 - 1  # what its column holds
+SHORTEST = 0.001  # seconds of a rate's period
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often jobs of a kind may start, over all processes: at most `n` in any `per` seconds."""
+
+    n: int
+    per: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be kept."""
+        if type(self.n) is not int or not 1 <= self.n <= MAX_ATTEMPTS:
+            raise ConfigurationError.of("rate: n", "a whole number, 1 or more", self.n, "raise it")
+        if not is_duration(self.per) or self.per < SHORTEST:
+            raise ConfigurationError.of(
+                "rate: per", "at least 1 ms and at most a day", self.per, "give it in seconds"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +54,8 @@ class Kind:
         awaited: flush outcomes at once; None = the queue's.
         max_per_key: jobs that run at once with one concurrency key, at least 1.
         searchable: keys of the args by which jobs may be listed, at most 8.
+        rate: how often they may start, over all processes; None = as often as there is room.
+        fair: owners take turns, so that many jobs of one do not hold up those of another.
         outage: which exceptions mean that what it depends on is away: its jobs are put off.
     """
 
@@ -49,6 +69,8 @@ class Kind:
     max_per_key: int = 1
     searchable: tuple[str, ...] = ()
     outage: Outage | None = None
+    rate: Rate | None = None
+    fair: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a declaration that cannot work."""
@@ -67,6 +89,8 @@ class Kind:
             raise self._mistake("handler", '"module:function"', "name a function")
         if not isinstance(self.queue, str):
             raise self._mistake("queue", "the name of a queue", "name one")
+        if self.rate is not None and not isinstance(self.rate, Rate):
+            raise self._mistake("rate", "a Rate", "say Rate(n, per=seconds)")
         if self.outage is not None and not isinstance(self.outage, Outage):
             raise self._mistake("outage", "Outage(…)", "build it with Outage(errors=(…,))")
 

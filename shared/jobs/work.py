@@ -46,6 +46,19 @@ class Completed(NamedTuple):
     started_at: float
 
 
+class Cut(NamedTuple):
+    """Which limits kept a claim from more.
+
+    Attributes:
+        capped: the queue's cap did: there may be more after the next end.
+        opens: seconds until one of `kinds` may start the next: they have started all that they may.
+    """
+
+    capped: bool = False
+    opens: float | None = None
+    kinds: tuple[str, ...] = ()
+
+
 class Held(NamedTuple):
     """A row of `running` that bears this process's epoch; `age` in seconds since the claim."""
 
@@ -115,6 +128,15 @@ class Work(Protocol):
 
     def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
         """Claim at most `limit` jobs; empty only when a look at everything found nothing."""
+        ...
+
+    @property
+    def cut(self) -> Cut:
+        """Which limits kept the last claim from more."""
+        ...
+
+    def learn(self) -> None:
+        """Read the limits anew that claims have to keep."""
         ...
 
     def give_back(self, claims: Sequence[Claim | Held]) -> int:

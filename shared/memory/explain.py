@@ -8,6 +8,7 @@ from typing import Any
 
 from shared.jobs import explain as places
 from shared.jobs.inspect import Explanation
+from shared.memory import limits
 from shared.memory.rows import ENDED, HELD, SCHEDULED, Row, iso
 from shared.memory.store import Store
 
@@ -20,6 +21,7 @@ def explain(store: Store, row: Row) -> Explanation:
 def _always(store: Store, row: Row) -> dict[str, Any]:
     queue_paused = store.paused.get(("queue", row.kind.queue))
     kind_paused = store.paused.get(("kind", row.kind.name))
+    rate = row.kind.rate
     return {
         "kind": row.kind.name,
         "queue": row.kind.queue,
@@ -32,6 +34,10 @@ def _always(store: Store, row: Row) -> dict[str, Any]:
         "processes": 1,  # run_due: one that runs one job at a time
         "children": 1,
         "busy": sum(other.where == HELD for other in store.rows.values()),
+        "cap": store.app.all_queues[row.kind.queue].cap,
+        "rate_n": rate and rate.n,
+        "rate_seconds": rate and rate.per,
+        "rate_opens_at": _told(limits.rate_opens(store, row)),
     }
 
 
@@ -42,16 +48,17 @@ def _of_place(store: Store, row: Row) -> dict[str, Any]:
         return _running(row)
     if row.where == SCHEDULED:
         return _scheduled(store, row)
-    holders = store.holders(row)
-    if len(holders) >= row.kind.max_per_key:
+    closed = limits.key_closed(store, row)
+    if closed or limits.key_is_full(store, row):
+        holders = store.holders(row)
         return {
             "where": places.PARKED,
             "key": row.opts.concurrency_key,
             "max_n": row.kind.max_per_key,
             "holders": len(holders),
-            "holder": str(holders[0].id),
-            "open_at": None,
-            "closed": None,
+            "holder": str(holders[0].id) if holders else None,
+            "open_at": _told(closed[0]) if closed else None,
+            "closed": True if closed == (None,) else None,
         }
     return {
         "where": places.READY,

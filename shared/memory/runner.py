@@ -20,6 +20,7 @@ from shared.jobs.failures import describe, stack
 from shared.jobs.handler import Handler, load_handler
 from shared.jobs.hooks import Around, load_hooks
 from shared.jobs.outages import CAUSE
+from shared.memory.limits import may_start, started
 from shared.memory.moves import begin, end, expire_due
 from shared.memory.periodics import Periodics
 from shared.memory.rows import Row
@@ -84,13 +85,12 @@ class Runner:
             found = store.line.take(lambda row: row.id not in ran and self._may_run(row))
             if found is not None:
                 begin(store, found)
+                started(store, found)
             return found
 
     def _may_run(self, row: Row) -> bool:
         self._handler(row)  # one that is not there fails the test, not the job
-        return (
-            not self._store.is_paused(row) and len(self._store.holders(row)) < row.kind.max_per_key
-        )
+        return may_start(self._store, row)
 
     def _run(self, row: Row) -> None:
         told = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from datetime import datetime
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -20,6 +21,7 @@ from shared.jobs.inspect import Wait
 from shared.memory.clock import StoppedClock
 from shared.memory.inspector import MemoryInspector
 from shared.memory.jobs import MemoryJobs
+from shared.memory.limits import next_opening
 from shared.memory.periodics import Periodics
 from shared.memory.recorder import MemoryRecorder
 from shared.memory.runner import MOST_RUNS, Connect, Runner, no_connection
@@ -74,6 +76,21 @@ class MemoryRuntime(MemoryJobs, MemoryInspector):
     def stop(self) -> None:
         """Nothing goes on by itself, so nothing is to be ended."""
 
+    def close_key(self, name: str, until: datetime | None = None) -> None:
+        """Start no job of a concurrency key, as `weirkeeper.key_open` does in SQL.
+
+        Args:
+            name: of the key; need not be in use.
+            until: a moment; None = until it is opened.
+        """
+        with self.store.lock:
+            self.store.closed_keys[name] = until
+
+    def open_key(self, name: str) -> None:
+        """Start jobs of a concurrency key again."""
+        with self.store.lock:
+            self.store.closed_keys.pop(name, None)
+
     def run_due(self) -> int:
         """Run each job whose time has come once, and those that they enqueue.
 
@@ -107,7 +124,11 @@ class MemoryRuntime(MemoryJobs, MemoryInspector):
     def next_due_in(self) -> float | None:
         """Seconds until the next job or tick is due; None = nothing waits for its time."""
         with self.store.lock:
-            moments = (self.store.line.next_due(), self._periodics.next_due())
+            moments = (
+                self.store.line.next_due(),
+                self._periodics.next_due(),
+                next_opening(self.store),
+            )
             due = min((moment for moment in moments if moment is not None), default=None)
             return None if due is None else (due - self.store.clock.wall()).total_seconds()
 

@@ -46,6 +46,8 @@ class Store:
         paused: queues and kinds, as (what, name), since when.
         courses: of periodic jobs, by name.
         expiring: jobs that are to start by some moment.
+        closed_keys: concurrency keys, until when they are closed; None = until they are enabled.
+        starts: of kinds with a rate: when their jobs started.
         outbox: events by id, with the jobs of their subscribers.
     """
 
@@ -64,6 +66,8 @@ class Store:
         self.outbox: dict[str, tuple[Event, Mapping[str, str]]] = {}
         self.courses: dict[str, Course] = {}
         self.expiring: list[Row] = []
+        self.closed_keys: dict[str, datetime | None] = {}
+        self.starts: dict[str, list[datetime]] = {}
         self._ids = count(1)
         self._events = count(1)
 

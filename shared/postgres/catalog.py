@@ -51,7 +51,11 @@ def _queues(conn: Connection, queues: Mapping[str, Queue]) -> None:
     rows = sorted(queues.values(), key=lambda q: q.name)
     conn.execute(
         statement("catalog/declare_queues"),
-        {"names": [q.name for q in rows], "awaited": [q.awaited for q in rows]},
+        {
+            "names": [q.name for q in rows],
+            "awaited": [q.awaited for q in rows],
+            "caps": [q.cap for q in rows],
+        },
     )
 
 
@@ -68,6 +72,9 @@ def _kinds(conn: Connection, app: App) -> None:
             "awaited": [queues[k.queue].awaited if k.awaited is None else k.awaited for k in rows],
             "searchable": [json.dumps(k.searchable) for k in rows],
             "max_per_key": [k.max_per_key for k in rows],
+            "fair": [k.fair for k in rows],
+            "rate_n": [k.rate and k.rate.n for k in rows],
+            "rate_ms": [k.rate and round(k.rate.per * 1000) for k in rows],
         },
     )
 

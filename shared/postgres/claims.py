@@ -27,14 +27,32 @@ FULL_SWEEP = 60.0  # seconds between sweeps from the very beginning: the net und
 
 
 class Claims:
-    """Claims for one queue and one epoch, through one connection."""
+    """Claims for one queue and one epoch, through one connection.
 
-    def __init__(self, conn: Connection, queue: str, epoch: int, clock: Clock = SYSTEM) -> None:
+    Args:
+        conn: of a hot session.
+        queue: its name.
+        epoch: of the process.
+        clock: for the sweep from the beginning.
+        floors: False = sweep from the beginning each time: for claims within longer transactions,
+            in which a reply tells nothing of others' (shared.postgres.floors).
+    """
+
+    def __init__(
+        self,
+        conn: Connection,
+        queue: str,
+        epoch: int,
+        clock: Clock = SYSTEM,
+        *,
+        floors: bool = True,
+    ) -> None:
         self._conn = conn
         self._queue = queue
         self._epoch = epoch
         self._clock = clock
         self._floors = Floors()
+        self._learns = floors
         self._after: dict[Lane, int] = {}
         self._ahead = False  # the last claim was full: go on behind it
         self._was_ahead = False
@@ -147,7 +165,8 @@ class Claims:
         with translated(), self._conn.cursor(binary=True) as cursor:
             row: Any = cursor.execute(statement("claims/claim"), params).fetchone()
         lowest = None if row[14] is None else list(zip(lanes, row[14], strict=True))
-        self._floors.observe(row[11], row[12], row[13], lowest)
+        if self._learns:
+            self._floors.observe(row[11], row[12], row[13], lowest)
         batch = self._read(row, token)
         self._ahead = len(batch) == limit
         return batch, row[15] or (), row[16] or ()

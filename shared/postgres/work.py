@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.errors import DatabaseUnavailable
-from shared.jobs.work import Claim, Completed, DeadOwner, Finish, Held
+from shared.jobs.work import Claim, Completed, Cut, DeadOwner, Finish, Held
 from shared.postgres import completions, controls, keys, periodic, promotions, rescues
 from shared.postgres.claims import Claims
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
+from shared.postgres.lines import Lines
 from shared.postgres.processes import processes
 from shared.postgres.statements import statement
 from shared.postgres.wakes import Wakes, queue_channel
@@ -36,7 +37,8 @@ class PostgresWork:
         self._conn = conn
         self._wakes = wakes
         self._owner = owner
-        self._claims = Claims(conn, owner.queue, owner.epoch)
+        self._claims = Claims(conn, owner.queue, owner.epoch)  # for what is held
+        self._lines = Lines(conn, owner.queue, owner.epoch)
 
     @classmethod
     def open(cls, url: str, owner: Owner) -> PostgresWork:
@@ -68,7 +70,16 @@ class PostgresWork:
 
     def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
         """Claim at most `limit` jobs; empty only when a look at everything found nothing."""
-        return self._claims.claim(kinds, limit)
+        return self._lines.claim(kinds, limit)
+
+    @property
+    def cut(self) -> Cut:
+        """Which limits kept the last claim from more."""
+        return self._lines.cut
+
+    def learn(self) -> None:
+        """Read the limits anew that claims have to keep."""
+        self._lines.learn()
 
     def give_back(self, claims: Sequence[Claim | Held]) -> int:
         """Return jobs that were not started; how many were still ours."""

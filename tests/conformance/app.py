@@ -12,7 +12,7 @@ from typing import Any
 from shared.jobs.context import Context
 from tests.support.app import SOON, answer, effect, write
 from tests.support.waiting import until
-from weirkeeper import App, Completed, Kind, Outage, Periodic, Queue
+from weirkeeper import App, Completed, Kind, Outage, Periodic, Queue, Rate
 
 PATIENCE = 20  # seconds that a held job waits to be let go
 
@@ -77,6 +77,7 @@ app = App(
         Queue("one", children=1, awaited=True),
         Queue("blocked", children=1, awaited=True),
         Queue("nobody", children=1),
+        Queue("limited", children=3, awaited=True, cap=1),
     ),
     kinds=(
         _kind("ok"),
@@ -96,6 +97,10 @@ app = App(
         _kind("never"),
         _kind("paused"),
         _kind("keyed", f"{HERE}:hold", max_per_key=2),
+        _kind("capped", f"{HERE}:hold", queue="limited"),
+        _kind("rated", rate=Rate(2, per=1)),
+        _kind("rarely", rate=Rate(1, per=3600)),
+        _kind("fair", queue="one", fair=True),
         _kind("tick"),
         _kind("ordered", queue="one"),
         _kind("stuck", f"{HERE}:hold", queue="blocked"),

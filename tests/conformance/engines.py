@@ -21,6 +21,7 @@ import psycopg
 from shared.app import load_app
 from shared.jobs.port import EnqueueOpts, Job, Runtime
 from shared.jobs.states import FINAL
+from shared.postgres.keys import UNTIL_ENABLED, key_open
 from shared.postgres.runtime import PostgresRuntime
 from tests.conformance.app import APP, app
 from tests.support.app import EFFECTS
@@ -29,7 +30,7 @@ from tests.support.waiting import pause, until
 from weirkeeper.testing import MemoryRuntime
 
 T = TypeVar("T")
-QUEUES = ("c", "one", "blocked")
+QUEUES = ("c", "one", "blocked", "limited")
 
 
 class RolledBack(Exception):
@@ -52,6 +53,10 @@ class Engine(Protocol):
     def now(self) -> datetime: ...
 
     def again(self) -> None: ...
+
+    def close_key(self, key: str) -> None: ...
+
+    def open_key(self, key: str) -> None: ...
 
     def work(self) -> AbstractContextManager[None]: ...
 
@@ -154,6 +159,12 @@ class MemoryEngine:
     def now(self) -> datetime:
         return self.runtime.clock.wall()
 
+    def close_key(self, key: str) -> None:
+        self.runtime.close_key(key)
+
+    def open_key(self, key: str) -> None:
+        self.runtime.open_key(key)
+
     def again(self) -> None:
         self.runtime.stop()
         self.runtime = MemoryRuntime(app, after=self.runtime)
@@ -214,6 +225,14 @@ class PostgresEngine:
 
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+    def close_key(self, key: str) -> None:
+        with self.transaction() as conn:
+            key_open(conn, key, UNTIL_ENABLED)
+
+    def open_key(self, key: str) -> None:
+        with self.transaction() as conn:
+            key_open(conn, key)
 
     def again(self) -> None:
         """The application declares itself anew, as at every start."""

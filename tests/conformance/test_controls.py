@@ -1,4 +1,4 @@
-"""Clauses 19 to 22, 30, 32 and 33: stepping in by hand, and why a job stands where it stands."""
+"""Clauses 19 to 22, 30 and 32: stepping in by hand, and why a job stands where it stands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from shared.errors import Conflict, InvalidArguments, NotFound
-from shared.jobs.inspect import Explanation
 from tests.conformance.engines import Bench
 from tests.support.waiting import until
 from weirkeeper import JobFilter, Unique
@@ -154,44 +153,3 @@ def test_32_explain_tells_where_and_until_when(bench: Bench) -> None:
         # That its child has begun is written a moment later.
         until(lambda: explain(running).waits_for == "its end", 10, "it is known to have begun")
         assert explain(running).where == "running"
-
-
-def test_33_two_jobs_with_one_concurrency_key_never_run_at_once(bench: Bench) -> None:
-    with bench.held(concurrency_key="one at once") as (first, _):
-        second = bench.enqueue("ok", concurrency_key="one at once")
-        other = bench.enqueue("ok", concurrency_key="another")
-        free = bench.enqueue("ok")
-        assert bench.final(other).state == "completed"
-        assert bench.final(free).state == "completed"
-        told = bench.engine.until(lambda: _parked(bench, second), "it waits for its key")
-        assert told.waits_for == "key"
-        assert f"held by job {first}" in told.sentence
-        assert bench.state(second) == "pending"
-        assert not bench.effects(second)
-    assert bench.final(second).state == "completed"
-
-
-def _parked(bench: Bench, job: str) -> Explanation | None:
-    told = bench.inspector.explain(job)
-    return told if told.where == "parked" else None
-
-
-def test_33_as_many_as_the_kind_says_run_at_once(bench: Bench) -> None:
-    with bench.held("keyed", concurrency_key="two at once") as (_, args):
-        jobs = [bench.enqueue("keyed", args, concurrency_key="two at once") for _ in range(2)]
-        if bench.name == "memory":  # has one child, which is busy
-            assert bench.inspector.explain(jobs[0]).where == "ready"
-            return
-        until(lambda: bench.effects(jobs[0]), 20, "the second place is taken")
-        until(lambda: _parked(bench, jobs[1]), 20, "there is no third")
-    for job in jobs:
-        assert bench.final(job).state == "completed"
-
-
-def test_33_a_cancelled_job_gives_its_turn_to_the_next(bench: Bench) -> None:
-    with bench.held(concurrency_key="turns"):
-        jobs = [bench.enqueue("ok", concurrency_key="turns") for _ in range(3)]
-        assert bench.inspector.cancel(jobs[0]) == "cancelled"
-    assert bench.final(jobs[1]).state == "completed"
-    assert bench.final(jobs[2]).state == "completed"
-    assert not bench.effects(jobs[0])

@@ -11,7 +11,7 @@ from shared.app import App
 from shared.errors import ConfigurationError, NotFound
 from tests.conformance.engines import Bench
 from tests.support.waiting import pause
-from weirkeeper import Kind, Periodic
+from weirkeeper import Kind, Periodic, Queue, Rate
 
 HANDLER = "tests.support.app:ok"
 OK = Kind("a.ok", "index", HANDLER)
@@ -58,6 +58,10 @@ BAD = {
     "no attempt": lambda: Kind("a.b", "index", HANDLER, max_attempts=0),
     "no time": lambda: Kind("a.b", "index", HANDLER, timeout=0),
     "no concurrency": lambda: Kind("a.b", "index", HANDLER, max_per_key=0),
+    "no cap": lambda: Queue("q", cap=0),
+    "no rate": lambda: Rate(0),
+    "no period": lambda: Rate(1, per=0),
+    "a rate that is a number": lambda: Kind("a.b", "index", HANDLER, rate=3),  # type: ignore[arg-type]
     "keys that are no tuple": lambda: Kind("a.b", "index", HANDLER, searchable="id"),
     "an unknown queue": lambda: App(kinds=(Kind("a.b", "nowhere", HANDLER),)).check(),
     "a kind twice": lambda: App(kinds=(OK, OK)).check(),

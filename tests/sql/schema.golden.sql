@@ -360,9 +360,15 @@ table weirkeeper.kind  -- Kinds of job with their limits. No events: declaration
   declared_at timestamp with time zone not null default now()
   searchable text[] not null default '{}'::text[]
   max_per_key integer not null default 1
+  fair boolean not null default false
+  rate_n integer
+  rate_ms integer
+  constraint kind_check CHECK (((rate_n IS NULL) = (rate_ms IS NULL)))
   constraint kind_max_attempts_check CHECK ((max_attempts >= 1))
   constraint kind_max_per_key_check CHECK ((max_per_key >= 1))
   constraint kind_name_check CHECK (((name ~ '^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$'::text) AND (length(name) <= 63)))
+  constraint kind_rate_ms_check CHECK ((rate_ms >= 1))
+  constraint kind_rate_n_check CHECK ((rate_n >= 1))
   constraint kind_timeout_ms_check CHECK ((timeout_ms > 0))
   constraint kind_queue_fkey FOREIGN KEY (queue) REFERENCES weirkeeper.queue(name)
   constraint kind_pkey PRIMARY KEY (name)
@@ -460,9 +466,17 @@ table weirkeeper.queue  -- Queues; `no` names a queue's advisory locks and chann
   no integer not null identity always
   awaited boolean not null
   declared_at timestamp with time zone not null default now()
+  cap integer
+  constraint queue_cap_check CHECK ((cap >= 1))
   constraint queue_name_check CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint queue_pkey PRIMARY KEY (name)
   constraint queue_no_key UNIQUE (no)
+
+table weirkeeper.rate_start  -- How many jobs of a kind with a rate were claimed, and when. No events: a limit, not a fact.
+  kind text not null
+  at timestamp with time zone not null default clock_timestamp()
+  n integer not null
+  CREATE INDEX rate_start_at ON weirkeeper.rate_start USING btree (kind, at)
 
 table weirkeeper.ready  -- Jobs that may be claimed, by lanes (queue, kind, priority). No events: a job's state.
   queue text not null
@@ -474,11 +488,13 @@ table weirkeeper.ready  -- Jobs that may be claimed, by lanes (queue, kind, prio
   run integer not null default 0
   ready_at timestamp with time zone not null default clock_timestamp()
   key text  -- Concurrency key of which it holds a place already; null before its turn has come.
+  owner_id text  -- Owner of a job of a fair kind, empty for nobody's; null for all other kinds.
   constraint ready_attempt_check CHECK ((attempt >= 0))
   constraint ready_run_check CHECK ((run >= 0))
   constraint ready_pkey PRIMARY KEY (queue, kind, priority, seq)
   constraint ready_job_id_key UNIQUE (job_id)
   CREATE INDEX ready_key ON weirkeeper.ready USING btree (key) WHERE (key IS NOT NULL)
+  CREATE INDEX ready_owner ON weirkeeper.ready USING btree (queue, kind, priority, owner_id, seq) WHERE (owner_id IS NOT NULL)
 
 table weirkeeper.replay  -- Replays that were asked for, and how far each is. No events: a command, not a fact.
   id bigint not null identity always
@@ -607,7 +623,7 @@ function weirkeeper.admit(ids bigint[], of_epoch bigint, of_token bigint) return
 
 function weirkeeper.call_parked(names text[], at_most integer[] DEFAULT NULL::integer[]) returns integer
   plpgsql volatile set enable_seqscan=off
-  sha256 6d3cc33b70d5cb70c3e51179fee7607e31460aa5ad81a2fe48be6e8d81874ffa  -- Internal: puts the oldest parked jobs of keys in line while there are places; how many.
+  sha256 719a6c73607c1b153db6d368e14c3d55356d8f23104bc8c1a53c9f7a36beee5f  -- Internal: puts the oldest parked jobs of keys in line while there are places; how many.
 
 function weirkeeper.cancel_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean)
   plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
@@ -624,6 +640,10 @@ function weirkeeper.cancel_running(ids bigint[]) returns bigint[]
 function weirkeeper.cancel_waiting(ids bigint[]) returns bigint[]
   plpgsql volatile
   sha256 75c5602738e2a8d37ee847ed0dab268aad7f45575e79935f6d0006ffd8109450  -- Cancels those of these jobs that wait; their ids.
+
+function weirkeeper.cap_room(queue_name text) returns integer
+  plpgsql volatile
+  sha256 0801c81bb1065703e53e55153380584b3bebc05d9ecfc1c885e9982d01dc34c0  -- Internal: locks a queue; how many more of its jobs may run. NULL = it has no cap.
 
 function weirkeeper.check_event(type text, data jsonb) returns void
   plpgsql stable
@@ -679,11 +699,15 @@ function weirkeeper.enqueue_many(kind text, args jsonb[], run_at timestamp with 
 
 function weirkeeper.enqueue_staged(kind text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true, concurrency_key text DEFAULT NULL::text) returns bigint[]
   plpgsql volatile
-  sha256 ab9c6f73e7096e902990a18bcf0beb91571d7e40924684e61f00f4074e64dd5f  -- Adds a job for each staged row, in order of n; returns their ids. WK001, WK002, WK004, WK005.
+  sha256 f6da6ea5fa3789b2caeac3e1d4544358cad19a283b5e8d47fbc16f538a221783  -- Adds a job for each staged row, in order of n; returns their ids. WK001, WK002, WK004, WK005.
 
 function weirkeeper.event_complete() returns trigger
   plpgsql volatile
   sha256 d3b0d3e76da25696687683933a48ed3dec201fefa36524f3ca8183cadcd3f064  -- Trigger: checks a plain insert and makes it pending.
+
+function weirkeeper.fair_owner(kind text, job_id bigint) returns text
+  plpgsql stable
+  sha256 e5b766d5c23a2985e46369c274ab4bd151f9d9f7782357cf4f6c3056d0dd36a9  -- Internal: owner by whom a job takes turns; NULL = its kind takes none.
 
 function weirkeeper.fire_periodic(periodic_name text, tick timestamp with time zone, following timestamp with time zone, skip boolean) returns bigint
   plpgsql volatile
@@ -703,7 +727,7 @@ function weirkeeper.is_moment(moment timestamp with time zone) returns boolean
 
 function weirkeeper.job_complete() returns trigger
   plpgsql volatile
-  sha256 55c80579424883f9082597063368e7128486d560a069504466c6cf666c5bfed3  -- Trigger: fills in and places a job.
+  sha256 6791bbceb31b6d78fdf87ea3dfc412ab828e5ccaf2fec2e349ffa8d45586b674  -- Trigger: fills in and places a job.
 
 function weirkeeper.key_open(name text, open_at timestamp with time zone DEFAULT NULL::timestamp with time zone) returns integer
   plpgsql volatile
@@ -733,9 +757,9 @@ function weirkeeper.pause(queue text DEFAULT NULL::text, kind text DEFAULT NULL:
   plpgsql volatile
   sha256 749ed5e4a8725e5bd823f47b7fa69b7bfd8b754495c71db13f21c4f22a3cd7fd  -- Starts no more jobs of a queue or kind; true = it was not paused. WK004, WK006.
 
-function weirkeeper.place_jobs(ids bigint[], declared weirkeeper.kind, priority integer, run_at timestamp with time zone, expires_at timestamp with time zone) returns void
+function weirkeeper.place_jobs(ids bigint[], declared weirkeeper.kind, priority integer, run_at timestamp with time zone, expires_at timestamp with time zone, owner_id text) returns void
   plpgsql volatile
-  sha256 7df9a1e4dbaa70a80dc4c871cf5025df490995a65c31fd48ae24fe6463d83380  -- Puts new jobs of one kind where they wait, in order.
+  sha256 848ba3d311812caab944bf13742eee2c54bde553e62035968d2eecd72515e37f  -- Puts new jobs of one kind where they wait, in order.
 
 function weirkeeper.prunable(ids bigint[], completed_before timestamp with time zone, ended_before timestamp with time zone) returns bigint[]
   sql stable
@@ -752,6 +776,10 @@ function weirkeeper.prune_jobs(after bigint, size integer, completed_before time
 function weirkeeper.prune_keys(size integer) returns integer
   plpgsql volatile set enable_seqscan=off
   sha256 368da35d96b8536f90cd196472eb1cf3837bab42a21afa91c2fcfbe633b83dfb  -- Removes concurrency keys that nobody uses; how many.
+
+function weirkeeper.rate_room(kind_name text, OUT room integer, OUT opens double precision) returns record
+  plpgsql volatile set enable_seqscan=off
+  sha256 472db9514ca28c270b9e42043a927887505e1f2669aa07a093acd6c0afc5b539  -- Internal: locks a kind; how many more may start now, else in how many seconds. NULL = it has no rate.
 
 function weirkeeper.record_event(type text, owner_id text DEFAULT NULL::text, subject text DEFAULT ''::text, data jsonb DEFAULT '{}'::jsonb, trace text DEFAULT NULL::text) returns uuid
   plpgsql volatile
@@ -779,7 +807,7 @@ function weirkeeper.resume(queue text DEFAULT NULL::text, kind text DEFAULT NULL
 
 function weirkeeper.retry_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean, held_by bigint)
   plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
-  sha256 1886dceee695d1f39cc863b90c34c062e82b93d70553998d97fcc88b1935be4e  -- Runs jobs once more: scheduled, discarded and cancelled ones. Others stay.
+  sha256 2601dae92f2c9e2757af78f8eeb391389af8cd07af74e6bd2eb32efc61bb624d  -- Runs jobs once more: scheduled, discarded and cancelled ones. Others stay.
 
 function weirkeeper.run_periodic(periodic_name text) returns bigint
   plpgsql volatile

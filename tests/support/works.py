@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shared.config.queues import Queue
 from shared.jobs.kinds import Kind
-from shared.jobs.work import Claim, Completed, DeadOwner, Finish, Held
+from shared.jobs.work import Claim, Completed, Cut, DeadOwner, Finish, Held
 from shared.telemetry.instruments import open_instruments
 from workers.assignment import Assignment
 from workers.verdicts import plain
@@ -51,6 +51,7 @@ class ScriptedWork:
 
     def __init__(self) -> None:
         self.connected = True
+        self.cut = Cut()
         self.said: list[str] = []
         self.claims: list[list[Claim]] = []
         self.asleep: list[bool] = []
@@ -93,6 +94,9 @@ class ScriptedWork:
     def tick(self, kinds: Sequence[str]) -> float | None:
         self.said.append(f"tick {' '.join(kinds)}")
         return self.next_tick
+
+    def learn(self) -> None:
+        self.said.append("learn")
 
     def unpark(self) -> int:
         self.said.append("unpark")

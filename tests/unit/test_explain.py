@@ -9,7 +9,8 @@ from shared.jobs.explain import MANY, explain
 ALWAYS = {
     "kind": "mail.send", "queue": "notify", "attempt": 0, "max_attempts": 3, "state": "pending",
     "queue_paused_at": None, "kind_paused_at": None, "processes": 1, "children": 2, "busy": 2,
-    "expires_at": None, "error": None,
+    "expires_at": None, "error": None, "cap": None, "rate_n": None, "rate_seconds": None,
+    "rate_opens_at": None,
 }  # fmt: skip
 READY = {"where": "ready", "ready_at": "T0", "ahead": 0}
 LATER = {"where": "scheduled", "run_at": "T9", "why": "delay", "due": False}
@@ -87,6 +88,21 @@ CASES = [
         ("It was enqueued for later: it runs at T9. Even then: it waits because queue notify has "
         "been paused since T4; `weirkeeper resume --queue notify` lets it run."),
         "time", "T9",
+    ),
+    (
+        {**READY, "cap": 2},
+        ("It has been in line on queue notify since T0: 2 jobs of the queue may run at once, "
+        "and do."), "cap", None,
+    ),
+    (
+        {**READY, "cap": 2, "rate_n": 9, "rate_seconds": 60.0, "rate_opens_at": "T5"},
+        ("It has been in line on queue notify since T0: 9 jobs of kind mail.send may start within 60 s, "
+        "and have; the next may at T5."), "rate", "T5",
+    ),
+    (
+        {**READY, "cap": 2, "queue_paused_at": "T4"},
+        ("It waits because queue notify has been paused since T4; `weirkeeper resume --queue notify` "
+        "lets it run."), "resume", None,
     ),
     # parked
     (

@@ -21,7 +21,8 @@ create table weirkeeper.queue (
   name text primary key check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   no integer not null generated always as identity unique,
   awaited boolean not null,
-  declared_at timestamptz not null default now()
+  declared_at timestamptz not null default now(),
+  cap integer check (cap >= 1)
 );
 comment on table weirkeeper.queue is
   'Queues; `no` names a queue''s advisory locks and channel. No events: declarations.';
@@ -35,7 +36,11 @@ create table weirkeeper.kind (
   awaited boolean not null,
   declared_at timestamptz not null default now(),
   searchable text[] not null default '{}',
-  max_per_key integer not null default 1 check (max_per_key >= 1)
+  max_per_key integer not null default 1 check (max_per_key >= 1),
+  fair boolean not null default false,
+  rate_n integer check (rate_n >= 1),
+  rate_ms integer check (rate_ms >= 1),
+  check ((rate_n is null) = (rate_ms is null))
 );
 comment on table weirkeeper.kind is
   'Kinds of job with their limits. No events: declarations.';
@@ -144,14 +149,19 @@ create table weirkeeper.ready (
   run integer not null default 0 check (run >= 0),
   ready_at timestamptz not null default clock_timestamp(),
   key text,
+  owner_id text,
   primary key (queue, kind, priority, seq),
   unique (job_id)
 );
+create index ready_owner on weirkeeper.ready (queue, kind, priority, owner_id, seq)
+  where owner_id is not null;
 create index ready_key on weirkeeper.ready (key) where key is not null;
 comment on table weirkeeper.ready is
   'Jobs that may be claimed, by lanes (queue, kind, priority). No events: a job''s state.';
 comment on column weirkeeper.ready.key is
   'Concurrency key of which it holds a place already; null before its turn has come.';
+comment on column weirkeeper.ready.owner_id is
+  'Owner of a job of a fair kind, empty for nobody''s; null for all other kinds.';
 
 create table weirkeeper.scheduled (
   job_id bigint primary key,

@@ -133,3 +133,16 @@ begin
   return total;
 end $$;
 comment on function weirkeeper.tell_final is 'Tells waiters that these jobs are final.';
+
+-- Of a job that goes back in line. Two look-ups for jobs of fair kinds, one for all others.
+create function weirkeeper.fair_owner(kind text, job_id bigint) returns text
+language plpgsql stable as $$
+begin
+  if exists (select from weirkeeper.kind k where k.name = fair_owner.kind and k.fair) then
+    return coalesce(
+      (select j.owner_id from weirkeeper.job j where j.id = fair_owner.job_id), '');
+  end if;
+  return null;
+end $$;
+comment on function weirkeeper.fair_owner is
+  'Internal: owner by whom a job takes turns; NULL = its kind takes none.';

@@ -60,8 +60,9 @@ begin
     insert into weirkeeper.scheduled (job_id, run_at, queue, kind, priority, attempt, run, why)
     values (new.id, new.run_at, new.queue, new.kind, new.priority, 0, 0, 'delay');
   else
-    insert into weirkeeper.ready (queue, kind, priority, job_id)
-    values (new.queue, new.kind, new.priority, new.id);
+    insert into weirkeeper.ready (queue, kind, priority, job_id, owner_id)
+    values (new.queue, new.kind, new.priority, new.id,
+            case when declared.fair then coalesce(new.owner_id, '') end);
     perform weirkeeper.wake_queue(new.queue);
   end if;
   return new;

@@ -180,8 +180,10 @@ begin
     where s.ctid = any (array(select c.row_id from clock c))
     returning s.*
   ), placed as (
-    insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run)
-    select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run from gone g order by g.job_id
+    insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, owner_id)
+    select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run,
+           weirkeeper.fair_owner(g.kind, g.job_id)
+    from gone g order by g.job_id
   )
   select array_agg(g.job_id), array_agg(distinct g.queue) into hit, queues from gone g;
   ended := array(select k.id from unnest(known) k (id)
@@ -200,8 +202,8 @@ begin
     where a.job_id = k.id and a.run = newest.run and not barred ? k.id::text
     returning a.job_id, a.attempt, a.run
   ), placed as (
-    insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run)
-    select j.queue, j.kind, j.priority, j.id, g.attempt, g.run
+    insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, owner_id)
+    select j.queue, j.kind, j.priority, j.id, g.attempt, g.run, weirkeeper.fair_owner(j.kind, j.id)
     from again g join weirkeeper.job j on j.id = g.job_id order by j.id
     returning ready.job_id, ready.queue
   )

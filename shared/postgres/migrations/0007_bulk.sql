@@ -40,7 +40,7 @@ comment on function weirkeeper.number_staged is 'Checks staged rows; returns an 
 -- Rows of `job` are there already: rule 1 holds.
 create function weirkeeper.place_jobs(
   ids bigint[], declared weirkeeper.kind, priority integer, run_at timestamptz,
-  expires_at timestamptz
+  expires_at timestamptz, owner_id text
 ) returns void
 language plpgsql as $$
 begin
@@ -53,8 +53,9 @@ begin
     select t.id, place_jobs.run_at, declared.queue, declared.name, place_jobs.priority, 0, 0, 'delay'
     from unnest(ids) t (id);
   else
-    insert into weirkeeper.ready (queue, kind, priority, job_id)
-    select declared.queue, declared.name, place_jobs.priority, t.id
+    insert into weirkeeper.ready (queue, kind, priority, job_id, owner_id)
+    select declared.queue, declared.name, place_jobs.priority, t.id,
+           case when declared.fair then coalesce(place_jobs.owner_id, '') end
     from unnest(ids) with ordinality t (id, n) order by t.n;
     perform weirkeeper.wake_queue(declared.queue);
   end if;
@@ -119,7 +120,7 @@ begin
          s.hash, kept_in, concurrency_key
   from pg_temp.weirkeeper_staging s
   where ids[s.n] = holders[s.n];
-  perform weirkeeper.place_jobs(fresh, declared, coalesce(priority, 2), run_at, expires_at);
+  perform weirkeeper.place_jobs(fresh, declared, coalesce(priority, 2), run_at, expires_at, owner_id);
   truncate pg_temp.weirkeeper_staging;
   return holders;
 end $$;

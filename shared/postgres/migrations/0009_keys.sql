@@ -46,8 +46,9 @@ begin
     where p.ctid = any (array(select n.row_id from next n))
     returning p.*
   ), placed as (
-    insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, key)
-    select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run, g.key
+    insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, key, owner_id)
+    select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run, g.key,
+           weirkeeper.fair_owner(g.kind, g.job_id)
     from gone g order by g.job_id
     returning queue
   )

@@ -8,8 +8,9 @@ with gone as (
   returning r.job_id, r.queue, r.kind, r.priority, r.attempt, r.run, r.claimed_at,
             r.key, r.cancel_requested_at is not null as ends
 ), placed as (
-  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, key)
-  select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run, g.key
+  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, key, owner_id)
+  select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run, g.key,
+         weirkeeper.fair_owner(g.kind, g.job_id)
   from gone g where not g.ends order by g.job_id
   returning queue
 ), logged as (

@@ -36,8 +36,9 @@ with verdict as materialized (
          g.priority, g.attempt, g.run, case g.outcome when 'snoozed' then 'snooze' else 'retry' end
   from gone g where g.delay > 0 and not g.ends
 ), again as (
-  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, key)
-  select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run, g.key
+  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, key, owner_id)
+  select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run, g.key,
+         weirkeeper.fair_owner(g.kind, g.job_id)
   from gone g where g.delay <= 0 and not g.ends order by g.job_id
   returning queue
 ), freed as (

@@ -1,7 +1,7 @@
 -- Everything that explains where one job is, in one look. Locks nothing. What is counted stops at
 -- %(many)s; jobs ahead are those of lanes with a smaller priority, and those before it in its own.
 -- Indexes: job_pkey, running_pkey, ready_job_id_key, ready_pkey, scheduled_pkey, parked_pkey,
--- attempt_pkey, key_pkey, kind_pkey, running_key, ready_key, paused_pkey, process_pkey. `running` and `process` are small.
+-- attempt_pkey, key_pkey, kind_pkey, queue_pkey, rate_start_at, running_key, ready_key, paused_pkey, process_pkey. `running` and `process` are small.
 select j.kind, j.queue, j.max_attempts, j.expires_at,
        case when r.job_id is not null then 'running'
             when y.job_id is not null then 'ready'
@@ -12,6 +12,7 @@ select j.kind, j.queue, j.max_attempts, j.expires_at,
        a.state as last_state,
        qp.paused_at as queue_paused_at, kp.paused_at as kind_paused_at,
        live.processes, live.children, busy.n as busy,
+       cap.cap, d.rate_n, (d.rate_ms / 1000.0)::float8 as rate_seconds, rate.opens_at as rate_opens_at,
        y.ready_at, ahead.n as ahead,
        s.run_at, s.why, s.run_at <= clock_timestamp() as due,
        p.key, case when p.job_id is not null then coalesce(d.max_per_key, 1) end as max_n,
@@ -34,6 +35,7 @@ left join weirkeeper.scheduled s on s.job_id = j.id
 left join weirkeeper.parked p on p.job_id = j.id
 left join weirkeeper.key k on k.name = p.key
 left join weirkeeper.kind d on d.name = j.kind
+left join weirkeeper.queue cap on cap.name = j.queue
 left join weirkeeper.process o on o.epoch = r.epoch
 left join weirkeeper.paused qp on qp.what = 'queue' and qp.name = j.queue
 left join weirkeeper.paused kp on kp.what = 'kind' and kp.name = j.kind
@@ -41,6 +43,12 @@ left join lateral (
   select l.outcome, l.state, l.attempt, l.cause, l.error, l.started_at, l.finished_at
   from weirkeeper.attempt l where l.job_id = j.id order by l.run desc limit 1
 ) a on true
+left join lateral (
+  select min(t.at) + make_interval(secs => d.rate_ms / 1000.0) as opens_at
+  from weirkeeper.rate_start t
+  where t.kind = j.kind and t.at > clock_timestamp() - make_interval(secs => d.rate_ms / 1000.0)
+  having sum(t.n) >= d.rate_n
+) rate on d.rate_n is not null
 cross join lateral (
   select count(*)::integer as processes, coalesce(sum(l.children), 0)::integer as children
   from weirkeeper.process l

@@ -15,8 +15,11 @@ with due as materialized (
   where s.ctid = any (array(select d.row_id from due d))
   returning s.job_id, s.run_at, s.queue, s.kind, s.priority, s.attempt, s.run
 ), placed as (
-  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run)
-  select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run from gone g order by g.run_at
+  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, owner_id)
+  select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run,
+         case when (select exists (select from weirkeeper.kind k where k.fair))
+              then weirkeeper.fair_owner(g.kind, g.job_id) end
+  from gone g order by g.run_at
 )
 select (select count(*) from gone)::integer,
        least(

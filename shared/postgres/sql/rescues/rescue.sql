@@ -33,8 +33,9 @@ with lost as materialized (
          'the process that ran it died', 'owner_dead', d.epoch, d.claimed_at, d.started_at
   from judged d
 ), again as (
-  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, key)
-  select d.queue, d.kind, d.priority, d.job_id, d.tries, d.run, d.key
+  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, key, owner_id)
+  select d.queue, d.kind, d.priority, d.job_id, d.tries, d.run, d.key,
+         weirkeeper.fair_owner(d.kind, d.job_id)
   from judged d where not d.over order by d.job_id
   returning queue
 )

@@ -21,8 +21,9 @@ with lost as materialized (
   from lost l
   returning job_id, attempt, run
 ), placed as (
-  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run)
-  select l.queue, l.kind, l.priority, g.job_id, g.attempt, g.run
+  insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, owner_id)
+  select l.queue, l.kind, l.priority, g.job_id, g.attempt, g.run,
+         weirkeeper.fair_owner(l.kind, g.job_id)
   from logged g join lost l on l.id = g.job_id
   returning job_id, queue
 ), woken as (

@@ -1,0 +1,183 @@
+"""ADAPTER: claims that keep limits: the cap of a queue, the rate of a kind, the turns of owners.
+
+Before this: shared.postgres.work, for a queue process. Beneath it: shared.postgres.claims, which
+takes jobs from lanes. A queue without limits is claimed from as if this were not there. Limits are
+read from the database, as every process of the queue sees them, whatever its application says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shared.backoff import random_token
+from shared.clock import SYSTEM, Clock
+from shared.jobs.work import Claim, Cut
+from shared.postgres.claims import Claims
+from shared.postgres.connect import Connection
+from shared.postgres.failures import translated
+from shared.postgres.floors import Lane
+from shared.postgres.statements import statement
+
+
+class Lines:
+    """Claims for one queue and one epoch.
+
+    Attributes:
+        cut: which limits kept the last claim from more.
+    """
+
+    def __init__(self, conn: Connection, queue: str, epoch: int, clock: Clock = SYSTEM) -> None:
+        self._conn = conn
+        self._clock = clock
+        self._owner = (queue, epoch)
+        self._queue = queue
+        self._capped = False
+        self._rated: dict[str, Turns] = {}
+        self._open = Turns(conn, self._owner, clock, floors=True)
+        self._closed: dict[str, float] = {}  # kinds without room: when the next may start
+        self._turn = 0
+        self.cut = Cut()
+        self.learn()
+
+    def learn(self) -> None:
+        """Read the limits anew."""
+        with translated():
+            row: Any = self._conn.execute(
+                statement("claims/limits"), {"queue": self._queue}
+            ).fetchone()
+        capped, rated, fair = row or (False, (), ())
+        if capped != self._capped:
+            self._capped = capped
+            self._open = Turns(self._conn, self._owner, self._clock, floors=not capped)
+        self._rated = {
+            kind: self._rated.get(kind) or Turns(self._conn, self._owner, self._clock, floors=False)
+            for kind in rated
+        }
+        for turns in (self._open, *self._rated.values()):
+            turns.fair = frozenset(fair)
+
+    def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
+        """Claim at most `limit` jobs; see shared.postgres.claims.Claims.claim.
+
+        Returns:
+            The claims; empty only when a sweep found nothing that the limits leave.
+        """
+        self.cut = Cut()
+        rated = [kind for kind in kinds if kind in self._rated]
+        if not rated and not self._capped:
+            return self._open.claim(kinds, limit)
+        groups: list[tuple[str | None, Sequence[str]]] = [(kind, (kind,)) for kind in rated]
+        groups.append((None, [kind for kind in kinds if kind not in self._rated]))
+        self._turn += 1
+        first = self._turn % len(groups)
+        got: list[Claim] = []
+        for kind, names in (*groups[first:], *groups[:first]):
+            if len(got) < limit and names:
+                got += self._within(kind, names, limit - len(got))
+        self._note()
+        return got
+
+    def _within(self, kind: str | None, names: Sequence[str], limit: int) -> list[Claim]:
+        """Claim under the locks on what is limited."""
+        if kind is None and not self._capped:
+            return self._open.claim(names, limit)
+        if kind is not None and self._closed.get(kind, 0.0) > self._clock.monotonic():
+            return []
+        with translated(), self._conn.transaction():
+            room = min(limit, self._cap_room(limit))
+            if kind is not None and room > 0:
+                room = min(room, self._rate_room(kind, limit))
+            if room < 1:
+                return []
+            got = (self._open if kind is None else self._rated[kind]).claim(names, room)
+            if kind is not None and got:
+                params = {"kind": kind, "n": len(got)}
+                self._conn.execute(statement("claims/rate_spend"), params)
+        return got
+
+    def _cap_room(self, limit: int) -> int:
+        if not self._capped:
+            return limit
+        row: Any = self._conn.execute(
+            statement("claims/cap_room"), {"queue": self._queue}
+        ).fetchone()
+        room = limit if row[0] is None else int(row[0])
+        self.cut = self.cut._replace(capped=self.cut.capped or room < limit)
+        return room
+
+    def _rate_room(self, kind: str, limit: int) -> int:
+        row: Any = self._conn.execute(statement("claims/rate_room"), {"kind": kind}).fetchone()
+        room, opens = row
+        if room is None:
+            return limit
+        if room <= limit:  # after this claim there may be none: the next look tells until when
+            self._closed[kind] = self._clock.monotonic() + (opens or 0.0)
+        else:
+            self._closed.pop(kind, None)
+        return int(room)
+
+    def _note(self) -> None:
+        now = self._clock.monotonic()
+        closed = {kind: at for kind, at in self._closed.items() if kind in self._rated}
+        if closed:
+            opens = max(0.0, min(closed.values()) - now)
+            self.cut = self.cut._replace(opens=opens, kinds=tuple(sorted(closed)))
+
+
+class Turns:
+    """Claims of one group of kinds; owners take turns in those that are fair.
+
+    Attributes:
+        fair: names of the fair kinds.
+    """
+
+    def __init__(
+        self, conn: Connection, owner: tuple[str, int], clock: Clock, *, floors: bool
+    ) -> None:
+        self._all = Claims(conn, *owner, clock, floors=floors)
+        self._others = Claims(conn, *owner, clock, floors=floors)
+        self._by_owner = OwnersClaims(conn, *owner, clock)
+        self._turn = 0
+        self.fair: frozenset[str] = frozenset()
+
+    def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
+        """Claim at most `limit` jobs; empty only when a sweep found nothing."""
+        fair = [kind for kind in kinds if kind in self.fair]
+        if not fair:
+            return self._all.claim(kinds, limit)
+        self._turn += 1
+        got: list[Claim] = []
+        if self._turn % 2:
+            got += self._others.claim([kind for kind in kinds if kind not in self.fair], limit)
+        got += self._by_owner.claim(fair, limit - len(got))
+        # The rest: other kinds, and what came in line before its kind was fair.
+        return got + self._all.claim(kinds, limit - len(got))
+
+
+class OwnersClaims(Claims):
+    """Claims of fair kinds: within a lane, owners take turns."""
+
+    def __init__(self, conn: Connection, queue: str, epoch: int, clock: Clock = SYSTEM) -> None:
+        super().__init__(conn, queue, epoch, clock, floors=False)
+        self._served: dict[Lane, str] = {}  # the owner whose turn was the last
+
+    def _take(
+        self, lanes: list[Lane], limit: int
+    ) -> tuple[list[Claim], Sequence[int], Sequence[int]]:
+        token = random_token()
+        params = {
+            "queue": self._queue,
+            "kinds": [kind for kind, _ in lanes],
+            "priorities": [priority for _, priority in lanes],
+            "after": [self._served.get(lane, "") for lane in lanes],
+            "limit": limit,
+            "epoch": self._epoch,
+            "token": token,
+        }
+        with translated(), self._conn.cursor(binary=True) as cursor:
+            row: Any = cursor.execute(statement("claims/claim_fair"), params).fetchone()
+        self._served.update(
+            (lane, last) for lane, last in zip(lanes, row[13], strict=True) if last is not None
+        )
+        return self._read(row, token), row[11] or (), row[12] or ()
