@@ -8,9 +8,10 @@ import psycopg
 import pytest
 
 from shared.jobs.port import EnqueueOpts
+from shared.postgres.claims import Claims
 from shared.postgres.connect import Use, connect
 from shared.postgres.jobs import PostgresJobs
-from shared.postgres.lines import Lines
+from shared.postgres.lines import Lines, OwnersClaims
 from shared.postgres.promotions import promote
 from shared.postgres.rescues import rescue
 from tests.support import steps as how
@@ -145,6 +146,20 @@ def test_one_job_of_another_owner_is_next_before_ten_thousand(steps):
     of(steps, "eve")
     assert sorted(owners(claims.claim([KIND], 4))) == ["ada", "ada", "ada", "eve"]
     assert owners(claims.claim([KIND], 4)) == ["ada"] * 4
+
+
+def test_a_claim_by_turns_is_like_any_other(steps):
+    opts = {"timeout": 7.5, "max_attempts": 4, "awaited": True, "trace": "t"}
+    plain = Claims(steps.conn, QUEUE, EPOCH)
+    of(steps, "ada", **opts)
+    [one] = plain.claim([KIND], 1)
+    fair(steps)
+    of(steps, "ada", **opts)
+    [other] = OwnersClaims(steps.conn, QUEUE, EPOCH).claim([KIND], 1)
+    line = other.line.replace(str(other.job_id).encode(), str(one.job_id).encode())
+    same = {"job_id": one.job_id, "token": one.token, "ready_age": one.ready_age, "line": line}
+    assert other._replace(**same) == one
+    assert other.timeout == 7.5
 
 
 def test_owners_take_turns_claim_by_claim(steps):

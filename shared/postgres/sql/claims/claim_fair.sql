@@ -84,7 +84,8 @@ with recursive lane as materialized (
   select t.job_id, t.run, t.attempt, %(queue)s, t.kind, t.priority, %(epoch)s, %(token)s, t.key
   from taken t
 ), loaded as (
-  select t.*, c.n, c.place, c.turn, j.max_attempts, j.timeout_ms, j.awaited, j.expires_at <= now() as expired,
+  select t.*, c.n, c.place, c.turn, j.max_attempts, j.timeout_ms, j.awaited,
+         j.expires_at <= now() as expired,
          j.concurrency_key is not null as keyed,
          '{"id":"' || t.job_id || '","run":' || t.run || ',"attempt":' || t.attempt
          || ',"max_attempts":' || j.max_attempts || ',"kind":"' || t.kind
@@ -101,7 +102,7 @@ with recursive lane as materialized (
 )
 select array_agg(l.job_id), array_agg(l.kind), array_agg(l.priority), array_agg(l.seq),
        array_agg(l.run), array_agg(l.attempt), array_agg(l.max_attempts),
-       array_agg(l.timeout_ms), array_agg(l.awaited),
+       array_agg(l.timeout_ms / 1000.0::double precision), array_agg(l.awaited),
        array_agg(extract(epoch from clock_timestamp() - l.ready_at)::double precision),
        convert_to(string_agg(l.line, E'\n'), 'UTF8'),
        array_agg(l.job_id) filter (where l.expired),
