@@ -40,6 +40,36 @@ redirect_stderr=true
 """
 
 
+def supervised(programs, queue):
+    """A supervisord with a queue process, as supervisord.conf has it."""
+    file = programs.home / "supervisord.conf"
+    file.write_text(SUPERVISOR.format(home=programs.home, python=sys.executable, root=ROOT))
+    command = [sys.executable, "-P", "-m", "supervisor.supervisord", "-c", str(file)]
+    return programs.execute(command, queue.env)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_database_that_is_away_at_boot_is_waited_for_and_nothing_is_given_up(
+    programs, database_url
+):
+    gate = Gate(database_url)
+    programs.environment["DATABASE_URL"] = gate.url
+    gate.shut()
+    queue = TestQueue(programs, database_url)
+    try:
+        supervisord = supervised(programs, queue)
+        job = queue.enqueue("ok")
+        pause(60, "ten starts that fail at once would be given up by now")
+        gate.open()
+        assert queue.final(job, timeout=20)["outcome"] == "completed"
+        assert "FATAL" not in supervisord.text()
+        assert "exited" not in supervisord.text()
+        assert supervisord.terminate(60) == 0
+    finally:
+        queue.conn.close()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_after_14_seconds_without_a_database_it_works_soon_again(programs, database_url):
@@ -47,10 +77,7 @@ def test_after_14_seconds_without_a_database_it_works_soon_again(programs, datab
     programs.environment["DATABASE_URL"] = gate.url
     queue = TestQueue(programs, database_url)
     try:
-        file = programs.home / "supervisord.conf"
-        file.write_text(SUPERVISOR.format(home=programs.home, python=sys.executable, root=ROOT))
-        command = [sys.executable, "-P", "-m", "supervisor.supervisord", "-c", str(file)]
-        supervisord = programs.execute(command, queue.env)
+        supervisord = supervised(programs, queue)
         assert queue.final(queue.enqueue("ok"), timeout=60)["outcome"] == "completed"
         kept = queue.enqueue("sleep", {"seconds": 60})
         queue.begun(kept, timeout=30)

@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 class Stack:
     """Everything under a plain supervisord, with a job of some length in every queue."""
 
-    def __init__(self, programs, url):
+    def __init__(self, programs, url, processes=8):
         for name in ("run", "log"):
             (programs.home / name).mkdir(mode=0o700)
         programs.environment |= {
@@ -41,7 +41,7 @@ class Stack:
             "WEIRKEEPER_PYTHON": sys.executable,
             EFFECTS: str(programs.home / "effects"),
         }
-        self.programs, self.url = programs, url
+        self.programs, self.url, self.processes = programs, url, processes
         with connect(url, "test") as conn:
             declare(conn, load_app(APP))
         self.supervisord = self.run("supervisor.supervisord", "-c", CONFIGURATION)
@@ -61,7 +61,13 @@ class Stack:
 
     def until_ready(self, beyond=0):
         ready = f"{READY} and epoch > %s"
-        until(lambda: self.ask(ready, beyond) == [(8,)], 90, "all eight processes are ready")
+        expected = [(self.processes,)]
+        until(lambda: self.ask(ready, beyond) == expected, 90, "all processes are ready")
+
+    def status(self):
+        program = cli(self.programs, "status")
+        program.wait(60)
+        return program.text()
 
     def newest(self):
         [(epoch,)] = self.ask("select max(epoch) from weirkeeper.process")
@@ -107,6 +113,47 @@ class Stack:
 @pytest.fixture
 def stack(programs, database_url):
     return Stack(programs, database_url)
+
+
+@pytest.fixture
+def spare(programs, database_url):
+    """A stack with a second slot of index that nobody has started yet, and two of fetch."""
+    (programs.home / "conf").mkdir()
+    shipped = (ROOT / "supervisord.conf").read_text()
+    more = "[group:queues]\nprograms=index,notify,webhook,maintenance,fetch,index-2\n"
+    for name, slot, extra in (
+        ("index", "index-2", "autostart=false\n"),
+        ("fetch", "fetch-%(process_num)s", "numprocs=%(ENV_FETCHERS)s\n"),
+    ):
+        begin = shipped.index(f"[program:{name}]")
+        section = shipped[begin : shipped.index("\n\n", begin) + 1]
+        section = section.replace("%(here)s", str(ROOT))
+        section = section.replace(f"workers {name}", f"workers {name} --slot {slot}")
+        if name == "fetch":
+            section += "process_name=%(program_name)s-%(process_num)s\n"
+        else:
+            section = section.replace("[program:index]", "[program:index-2]")
+        more += section + extra
+    (programs.home / "conf" / "more.conf").write_text(more)
+    programs.environment["FETCHERS"] = "2"
+    return Stack(programs, database_url, processes=9)
+
+
+def test_a_queue_gets_more_processes_by_number_and_by_a_spare_slot(spare):
+    checked = cli(spare.programs, "check", "--supervisord")
+    assert checked.wait(90) == 0, checked.text()
+    assert "2 x index (3 + 4 children) 14" in checked.text()  # the spare one counts
+    assert "2 x fetch (3 + 3 children) 12" in checked.text()
+    assert "fetch 6 (2 processes)" in spare.status()
+    before = spare.ask("select slot, epoch from weirkeeper.process where phase = 'ready'")
+    spare.ctl("start", "queues:index-2")
+    until(lambda: "index 8 (2 processes)" in spare.status(), 60, "it works, too")
+    jobs = spare.begin(3)
+    spare.ctl("stop", "queues:index-2")  # alone; the others were never touched
+    after = spare.ask("select slot, epoch from weirkeeper.process where phase = 'ready'")
+    assert sorted(after) == sorted(before)
+    until(lambda: spare.all_completed(jobs), 60, "every job completed")
+    assert spare.supervisord.terminate(90) == 0
 
 
 def test_sigterm_while_every_queue_has_a_job_of_18_seconds(stack):
