@@ -55,7 +55,7 @@ def test_it_is_stopped_where_it_stands_and_cleans_up(started, database_url):
     assert started.final(queries)["outcome"] == "timeout"
     with psycopg.connect(database_url, autocommit=True) as conn:
         running = "select from pg_stat_activity where query = 'select pg_sleep(600)'"
-        until(lambda: not conn.execute(f"{running} and state = 'active'").fetchall(), 5, "over")
+        until(lambda: not conn.execute(f"{running} and state = 'active'").fetchall(), 20, "over")
 
 
 def test_a_drain_interrupts_it_without_spending_a_try(queue):
@@ -72,7 +72,7 @@ def test_tasks_that_it_leaves_are_cancelled_and_the_log_names_them(started):
     job = started.enqueue("leave_tasks")
     assert started.final(job)["result"] is True
     assert len(started.effects(job, "straggler ended")) == 1
-    until(lambda: "left tasks behind" in started.programs_started.text(), 5, "the log says so")
+    until(lambda: "left tasks behind" in started.programs_started.text(), 20, "the log says so")
     [line] = [x for x in started.programs_started.text().splitlines() if "left tasks" in x]
     assert "straggler" in line
     assert f'"job": "{job}"' in line

@@ -45,7 +45,7 @@ def test_a_running_job_is_stopped_and_then_final(queue, inspector, notices):
     assert (end["outcome"], end["state"], end["cause"]) == ("cancelled", "cancelled", "cancelled")
     assert "in sleep" in end["evidence"]["stacks"], "where it stood is kept"
     assert queue.effects(job, "end") == []
-    until(lambda: notices.heard() == [job], 5, "its end was told, once")
+    until(lambda: notices.heard() == [job], 20, "its end was told, once")
     other = queue.enqueue("ok")
     assert queue.final(other)["state"] == "completed", "the child was replaced"
 
@@ -66,7 +66,7 @@ def test_what_a_job_started_goes_with_it(queue, inspector):
     programs = queue.begun(job)["programs"]
     inspector.cancel(job)
     assert queue.final(job, 6)["state"] == "cancelled"
-    until(lambda: not any(map(alive, programs)), 3, "what the job started is gone")
+    until(lambda: not any(map(alive, programs)), 20, "what the job started is gone")
 
 
 def test_siblings_are_untouched(queue, inspector):
@@ -95,7 +95,7 @@ def test_a_cancel_during_a_drain_is_final_before_the_process_ends(queue, inspect
     job = queue.enqueue("sleep", {"seconds": 60})
     queue.begun(job)
     program.send(15)
-    until(lambda: "draining" in program.text(), 5, "it drains")
+    until(lambda: "draining" in program.text(), 20, "it drains")
     inspector.cancel(job)
     assert program.wait(8) == 0, program.text()
     assert queue.final(job, 1)["state"] == "cancelled"

@@ -251,7 +251,7 @@ def test_status_waits_until_all_are_ready(programs, database_url):
     assert "processes are ready" in waiter.text()
     assert "127.0.0.1:" in waiter.text()
     metrics.popen.kill()
-    metrics.wait(5)
+    metrics.wait(30)
     code, found = status()
     assert (code, found["told"].rpartition("; ")[2]) == (1, "not: metrics (gone)")
     assert listener.terminate(10) == 0

@@ -41,7 +41,7 @@ def test_every_run_has_a_span_and_the_last_failure_is_told(queue: TestQueue) -> 
     bad = queue.enqueue("fail", trace=TRACE)
     assert (queue.final(good)["state"], queue.final(bad)["state"]) == ("completed", "discarded")
 
-    until(lambda: program.text().count('"job.outcome"') == 4, 5, "four spans are printed")
+    until(lambda: program.text().count('"job.outcome"') == 4, 20, "four spans are printed")
     said = program.text()
     assert said.count('"0x4bf92f3577b34da6a3ce929d0e0e4736"') >= 4
     assert said.count('"0x00f067aa0ba902b7"') >= 4  # the parent

@@ -70,7 +70,7 @@ def test_a_wait_ends_with_the_job(http, conn, programs):
     job_id = enqueue(conn)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(http.get, f"/v1/jobs/{job_id}/wait?max=30")
-        until(lambda: waiting(http, programs) == 1, 5, "the caller waits")
+        until(lambda: waiting(http, programs) == 1, 20, "the caller waits")
         finish(conn, job_id, "discarded")
         finished = time.monotonic()
         answer = asked.result(10)
@@ -99,7 +99,7 @@ def test_a_fanout_is_awaited(http, conn, programs):
     assert http.get(path + "0").status_code == 202
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(http.get, path + "30")
-        until(lambda: waiting(http, programs) == 1, 5, "the caller waits")
+        until(lambda: waiting(http, programs) == 1, 20, "the caller waits")
         fan_out(conn, event_id, {"corpus.index": 12})
         answer = asked.result(10)
     assert answer.status_code == 200
@@ -200,7 +200,7 @@ def test_many_cycles_leave_nothing_behind(http, address, conn, programs, listene
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(cycle, range(cycles)))
     http.close()
-    until(lambda: waiting(http, programs) == 0, 5, "nobody waits any more")
+    until(lambda: waiting(http, programs) == 0, 20, "nobody waits any more")
     until(lambda: descriptors(listener.pid) <= before, 10, "every connection is closed")
     assert "Traceback" not in listener.text()
 
@@ -210,7 +210,7 @@ def test_lost_sessions_are_opened_again_and_nobody_is_forgotten(http, conn, prog
     job_id = enqueue(conn)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(http.get, f"/v1/jobs/{job_id}/wait?max=30")
-        until(lambda: waiting(http, programs) == 1, 5, "the caller waits")
+        until(lambda: waiting(http, programs) == 1, 20, "the caller waits")
         conn.execute(
             "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
             " where datname = current_database() and application_name like 'weirkeeper listener %'"
@@ -220,7 +220,7 @@ def test_lost_sessions_are_opened_again_and_nobody_is_forgotten(http, conn, prog
         answer = asked.result(10)
     assert answer.json()["finished"] is True
     assert time.monotonic() - finished < 1.5
-    until(lambda: http.get("/readyz").status_code == 200, 5, "ready again")
+    until(lambda: http.get("/readyz").status_code == 200, 20, "ready again")
     row = conn.execute("select count(*) from weirkeeper.process where role = 'listener'").fetchone()
     assert row[0] == 1, "a short gap is no new life"
 
@@ -233,12 +233,12 @@ def test_health(http, listener):
 def test_a_stop_answers_open_waits(listener, address, conn, http, programs, database_url):
     job_id = enqueue(conn)
     callers = [Caller(address, f"/v1/jobs/{job_id}/wait?max=30") for _ in range(20)]
-    until(lambda: waiting(http, programs) == 20, 5, "20 wait")
+    until(lambda: waiting(http, programs) == 20, 20, "20 wait")
     begun = time.monotonic()
     listener.send(signal.SIGTERM)
     assert {caller.answer()[0] for caller in callers} == {202}
-    assert listener.wait(5) == 0
-    assert time.monotonic() - begun < 5
+    assert listener.wait(30) == 0
+    assert time.monotonic() - begun < 5 + 10  # of a slow machine
     row = conn.execute("select phase from weirkeeper.process where role = 'listener'").fetchone()
     assert row == ("stopped",)
 
@@ -341,8 +341,8 @@ def test_a_database_that_hangs_keeps_nobody(listener, http, conn, programs):
         assert http.get("/livez").status_code == 200
         begun = time.monotonic()
         listener.send(signal.SIGTERM)
-        assert listener.wait(5) == 0
-        assert time.monotonic() - begun < 5
+        assert listener.wait(30) == 0
+        assert time.monotonic() - begun < 5 + 10  # of a slow machine
     finally:
         for pid in frozen:
             os.kill(pid, signal.SIGCONT)

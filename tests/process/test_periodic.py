@@ -212,7 +212,7 @@ def test_a_slot_that_was_killed_with_its_parent_in_mid_job_is_free_again(ticking
     [child] = children_of(program)
     os.kill(child, signal.SIGKILL)
     program.send(signal.SIGKILL)
-    program.wait(5)
+    program.wait(30)
     # In line before the next process starts: else the stuck job, taken back, could be first.
     job = ticking.queue.enqueue("ok", priority=1)
     ticking.start("t", **env)

@@ -108,9 +108,9 @@ def test_a_dead_child_is_a_crash_with_its_evidence(
 def test_an_outcome_that_was_sent_before_death_counts(bench: PoolBench) -> None:
     key = bench.give("ok", value=1)
     slot = bench.child_of(key)
-    until(lambda: select.select([slot.channel], [], [], 0)[0], 5, "the outcome is in the pipe")
+    until(lambda: select.select([slot.channel], [], [], 0)[0], 20, "the outcome is in the pipe")
     os.kill(slot.pid, signal.SIGKILL)
-    until(lambda: select.select([slot.sentinel], [], [], 0)[0], 5, "the child's death is told")
+    until(lambda: select.select([slot.sentinel], [], [], 0)[0], 20, "the child's death is told")
     bench.pool._bury(slot)
     assert bench.end(key).outcome == "completed"
 
@@ -131,7 +131,7 @@ def test_what_a_handler_started_dies_with_its_child(bench: PoolBench, then: str)
             lambda: [p for p in (descendants(child),) if len(p) == 2], 5, "two programs"
         )[0]
     bench.end(key)
-    bench.turn_until(lambda: not _sleeps(mark), 2, "both programs are gone")
+    bench.turn_until(lambda: not _sleeps(mark), 20, "both programs are gone")
     if then == "wait":
         assert not any(map(_alive, started))
 
@@ -197,7 +197,7 @@ def test_an_interrupted_pool_stops_its_jobs_and_fills_no_seat_again(bench: PoolB
     bench.begun(key)
     bench.pool.interrupt()
     assert bench.end(key).outcome == "interrupted"
-    bench.turn_until(lambda: not bench.pool._slots, 5, "all children have left")
+    bench.turn_until(lambda: not bench.pool._slots, 20, "all children have left")
 
 
 def test_children_inherit_no_socket_but_their_own(bench: PoolBench) -> None:
@@ -218,7 +218,7 @@ def test_a_child_that_never_says_hello_is_killed(
 ) -> None:
     monkeypatch.setattr("workers.pool.pool.BOOT", 0.3)
     with pool_bench(short_tmp, target=pool_child.hang) as bench:
-        bench.turn_until(lambda: bench.pool._respawn.boot_failures >= 2, 5, "two hung boots")
+        bench.turn_until(lambda: bench.pool._respawn.boot_failures >= 2, 20, "two hung boots")
 
 
 def test_no_process_is_left_when_the_pool_closes(short_tmp: Path) -> None:

@@ -129,8 +129,8 @@ def test_a_frozen_child_holds_none_of_what_it_has_not_begun(bench: PoolBench) ->
     os.kill(slot.pid, signal.SIGSTOP)
     keys = bench.give_all([OK, OK, OK])
     assert bench.child_of(keys[0]) is slot
-    bench.turn_until(lambda: len(bench.back) == 2, 5, "those behind the first")
-    bench.turn_until(lambda: len(bench.back) == 3, 5, "the first, too")
+    bench.turn_until(lambda: len(bench.back) == 2, 20, "those behind the first")
+    bench.turn_until(lambda: len(bench.back) == 3, 20, "the first, too")
     assert sorted(bench.back) == list(keys)
     os.kill(slot.pid, signal.SIGCONT)
     bench.ready()
@@ -174,7 +174,7 @@ def test_a_stop_takes_back_what_was_not_begun_and_interrupts_what_runs(bench: Po
     bench.begun(keys[1], 0.0)
     bench.pool.interrupt()
     assert bench.end(keys[1]).outcome == "interrupted"
-    bench.turn_until(lambda: not bench.pool._slots, 5, "all children have left")
+    bench.turn_until(lambda: not bench.pool._slots, 20, "all children have left")
     assert outcomes(bench) == {keys[0]: "completed", keys[1]: "interrupted"}
     assert bench.back == [keys[2]]
 

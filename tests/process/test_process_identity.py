@@ -74,7 +74,7 @@ def test_the_same_number_later_is_another_process(sleeper):
 def test_what_ended_is_not_alive_even_before_it_is_reaped(sleeper):
     other = identity(sleeper.pid)
     sleeper.kill()
-    until(lambda: status(sleeper.pid, "State") == "Z", 5, "it is a zombie")
+    until(lambda: status(sleeper.pid, "State") == "Z", 20, "it is a zombie")
     assert start_time(sleeper.pid) is None
     assert not is_alive(other)
 
@@ -102,7 +102,7 @@ def test_a_child_dies_with_its_parent():
     child = int(parent.stdout.readline())
     parent.kill()
     parent.communicate(timeout=10)
-    until(lambda: start_time(child) is None, 5, "the child is gone")
+    until(lambda: start_time(child) is None, 20, "the child is gone")
 
 
 def test_orphans_come_to_who_adopts_them():

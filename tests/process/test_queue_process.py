@@ -138,7 +138,7 @@ def test_kinds_that_this_process_does_not_know_are_left_in_line(queue: TestQueue
 def test_a_queue_keeps_to_its_own(queue: TestQueue) -> None:
     queue.start(queue="u")
     job = queue.enqueue("ok")
-    until(lambda: queue.where(job) == ["ready"], 5, "the job is in line")
+    until(lambda: queue.where(job) == ["ready"], 20, "the job is in line")
 
 
 def test_args_that_python_cannot_read_are_discarded_alone(queue: TestQueue) -> None:

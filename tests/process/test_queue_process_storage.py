@@ -78,7 +78,7 @@ def test_jobs_of_a_process_whose_row_is_gone_are_run_again(queue: TestQueue) -> 
     for job in jobs:
         queue.begun(job)
     program.send(signal.SIGKILL)
-    program.wait(5)
+    program.wait(30)
     queue.conn.execute("delete from weirkeeper.process")
     queue.start()
     for job in jobs:

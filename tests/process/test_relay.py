@@ -102,7 +102,7 @@ def test_a_long_writer_transaction_does_not_slow_anothers_pickup(programs, conn,
         until(lambda: one(conn, DOZES), 10, "it dozes still (it tries to sleep once a second)")
         assert not fanned(conn, event)
         long.commit()
-        until(lambda: fanned(conn, event), 5, "the long writer's own event is fanned out")
+        until(lambda: fanned(conn, event), 20, "the long writer's own event is fanned out")
     assert statistics.median(beside) < statistics.median(polled) / 2, (beside, polled)
 
 
@@ -126,7 +126,7 @@ def test_sigterm_ends_it_within_seconds_and_leaves_a_drain_row(programs, conn):
     program = started(programs, conn)
     began = time.monotonic()
     assert program.terminate() == 0
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 5 + 10  # of a slow machine
     assert one(conn, "select phase from weirkeeper.process") == "stopped"
     row = conn.execute("select * from weirkeeper.drain").fetchone()
     assert (row["role"], row["slot"], row["jobs"]) == ("relay", "relay", {})
@@ -154,7 +154,7 @@ def test_killed_in_the_middle_of_a_load_it_loses_and_doubles_nothing(programs, c
             enough_done = one(conn, FANNED) + 10 * life
             until(lambda n=enough_done: one(conn, FANNED) > n, 20, "it works")
             program.send(signal.SIGKILL)
-            program.wait(5)
+            program.wait(30)
     finally:
         enough.set()
         load.join(30)

@@ -69,7 +69,7 @@ def test_start_work_stop_and_the_data_stay(embedded):
 
     assert first.stop(signal.SIGINT) == 0
     assert "stopped after" in first.program.text()
-    until(lambda: nothing_left(embedded, first), 5, "everything has ended")
+    until(lambda: nothing_left(embedded, first), 20, "everything has ended")
     assert not (first.home / "run" / "server.json").exists()
 
     again = Server(embedded).until_ready()
@@ -83,7 +83,7 @@ def test_on_a_database_of_somebody_else(programs):
     assert server.published()["embedded"] is False
     assert server.ask("select count(*) from weirkeeper.process where phase = 'ready'") == 8
     assert server.stop() == 0
-    until(lambda: not programs.living(), 5, "everything has ended")
+    until(lambda: not programs.living(), 20, "everything has ended")
 
 
 def test_a_stop_says_what_it_waits_for_and_a_second_one_that_it_is_heard(programs, database_url):
@@ -105,10 +105,10 @@ def test_a_stop_says_what_it_waits_for_and_a_second_one_that_it_is_heard(program
 
     server.program.send(signal.SIGINT)
     running = rf"1 job still runs \(t.sleep {job}\), at most [1-8] s more"
-    until(lambda: re.search(f"^{running}$", server.program.text(), re.MULTILINE), 5, "it tells")
+    until(lambda: re.search(f"^{running}$", server.program.text(), re.MULTILINE), 20, "it tells")
     server.program.send(signal.SIGINT)
     heard = f"^already stopping; {running}$"
-    until(lambda: re.search(heard, server.program.text(), re.MULTILINE), 5, "it has heard")
+    until(lambda: re.search(heard, server.program.text(), re.MULTILINE), 20, "it has heard")
     assert server.program.wait(STOP) == 0
     log = [json.loads(line) for line in (programs.home / "log" / "t.log").read_text().splitlines()]
     [drained] = [entry for entry in log if entry["message"] == "drained"]
@@ -119,11 +119,11 @@ def test_a_stop_says_what_it_waits_for_and_a_second_one_that_it_is_heard(program
 def test_a_killed_server_takes_everything_along_and_the_next_one_starts(embedded):
     killed = Server(embedded).until_ready()
     killed.program.send(signal.SIGKILL)
-    killed.program.wait(5)
+    killed.program.wait(30)
     again = Server(embedded).until_ready()
     assert again.ask("select count(*) from weirkeeper.process where phase = 'ready'") == 8
     assert again.stop() == 0
-    until(lambda: nothing_left(embedded, again), 5, "everything has ended")
+    until(lambda: nothing_left(embedded, again), 20, "everything has ended")
 
 
 def test_a_killed_supervisord_ends_the_server_in_order(embedded):
@@ -131,14 +131,14 @@ def test_a_killed_supervisord_ends_the_server_in_order(embedded):
     os.kill(server.supervisord(), signal.SIGKILL)
     assert server.program.wait(STOP) == 1
     assert "supervisord ended by itself" in server.program.text()
-    until(lambda: nothing_left(embedded, server), 5, "everything has ended")
+    until(lambda: nothing_left(embedded, server), 20, "everything has ended")
 
 
 def test_a_stop_while_it_starts(embedded):
     server = Server(embedded)
     until((server.home / "run" / "supervisord.pid").exists, START, "supervisord runs")
     assert server.stop() == 0
-    until(lambda: nothing_left(embedded, server), 5, "everything has ended")
+    until(lambda: nothing_left(embedded, server), 20, "everything has ended")
 
 
 def test_a_program_that_refuses_to_start_ends_the_server_with_its_words(embedded):
@@ -149,7 +149,7 @@ def test_a_program_that_refuses_to_start_ends_the_server_with_its_words(embedded
     assert server.program.wait(START) == 78
     told = "weirkeeper server: program relay does not start: relay: expected better; got this"
     assert told in server.program.text()
-    until(lambda: nothing_left(embedded, server), 5, "everything has ended")
+    until(lambda: nothing_left(embedded, server), 20, "everything has ended")
 
 
 @pytest.mark.parametrize("seconds", [0.3, 0.7, 1.1, 1.6])
@@ -160,7 +160,7 @@ def test_a_first_run_that_was_killed_is_taken_up_again(embedded, seconds):
         killed.program.popen.wait(seconds)
     for pid in (killed.program.pid, *embedded.living()):
         os.kill(pid, signal.SIGKILL)
-    killed.program.wait(5)
+    killed.program.wait(30)
     again = Server(embedded).until_ready()
     assert again.ask("select count(*) from weirkeeper.process where phase = 'ready'") == 8
     assert again.stop() == 0

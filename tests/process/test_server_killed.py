@@ -47,7 +47,7 @@ def test_programs_that_start_end_with_their_supervisord(programs, delay):
     server = Server(programs)
     kill_supervisord(server, delay)
     until(lambda: not programs.living(), GONE, "everything has ended")
-    assert server.program.wait(5) == 1
+    assert server.program.wait(30) == 1
 
 
 def test_so_does_its_postgres_and_a_next_server_starts(embedded):
@@ -56,7 +56,7 @@ def test_so_does_its_postgres_and_a_next_server_starts(embedded):
     killed = Server(embedded)
     kill_supervisord(killed, 0.0)
     os.kill(killed.program.pid, signal.SIGKILL)
-    killed.program.wait(5)
+    killed.program.wait(30)
     until(lambda: not embedded.living() and killed.postmaster() is None, GONE, "all have ended")
     again = Server(embedded).until_ready()
     assert again.stop() == 0
@@ -79,7 +79,7 @@ def test_a_stop_while_it_waits_for_an_earlier_server(programs, number):
     told = f"waiting for processes of an earlier server to drain: index ({left.pid})"
     until(lambda: told in server.program.text(), 20, "it waits")
     server.program.send(number)
-    assert server.program.wait(5) == 0
+    assert server.program.wait(30) == 0
     assert left.running()
 
 
@@ -87,7 +87,7 @@ def test_what_never_heard_that_it_should_end_is_told_after_a_drain(programs):
     bounds = {"WEIRKEEPER_DRAIN_SECONDS": "0", "WEIRKEEPER_GRACE_SECONDS": "0"}
     left = programs.execute(["sleep", "60"], {"SUPERVISOR_PROCESS_NAME": "index"})
     server = Server(programs, bounds).until_ready()
-    assert left.wait(1) == -signal.SIGTERM
+    assert left.wait(30) == -signal.SIGTERM
     assert server.stop() == 0
 
 
@@ -124,5 +124,5 @@ def test_a_stop_while_the_application_is_imported(programs, arguments, number):
     program = programs.start(*arguments, env=SLOW)
     until(lambda: "importing" in program.text(), 20, "the application is being imported")
     program.send(number)
-    assert program.wait(5) == -number
+    assert program.wait(30) == -number
     assert program.text() == "importing\n"

@@ -54,7 +54,7 @@ def test_starts_and_stops_in_order(supervised, database_url):
     assert roles[0] == "relay"
     assert roles[1:6] == ["queue"] * 5
     assert roles[6:] == ["listener", "metrics"]
-    until(lambda: not supervised.living(), 5, "everything has ended")
+    until(lambda: not supervised.living(), 20, "everything has ended")
 
 
 def test_standard_output_may_be_a_socket(supervised, database_url):
@@ -110,9 +110,9 @@ def test_programs_drain_when_supervisord_is_killed(supervised, database_url):
     program = start(supervised)
     until_ready(supervised, database_url)
     os.kill(program.pid, signal.SIGKILL)
-    program.wait(5)
+    program.wait(30)
     until(lambda: len(ask(database_url, STOPPED)) == 8, 45, "all have stopped in order")
-    until(lambda: not supervised.living(), 5, "everything has ended")
+    until(lambda: not supervised.living(), 20, "everything has ended")
 
 
 @pytest.mark.slow
