@@ -111,6 +111,15 @@ class Instruments:
         self.pool_busy_slots = Gauge(
             files, "pool_busy_slots", "Children that run a job now (sum over slots).", ["queue"]
         )
+        self.pool_busy_seconds_total = Counter(
+            files, "pool_busy_seconds_total", "Time that children ran jobs, summed.", ["queue"]
+        )
+        self.pool_saturated_seconds_total = Counter(
+            files,
+            "pool_saturated_seconds_total",
+            "Time in which every child ran a job.",
+            ["queue"],
+        )
         self.child_starts_total = Counter(
             files, "child_starts_total", "Children started, by reason.", ["queue", "reason"]
         )

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from shared.clock import SYSTEM, Clock
 from shared.telemetry.instruments import Instruments
 
 
 class PoolMeters:
     """Counts starts, kills and ends of children, and how many can run or do run a job."""
 
-    def __init__(self, instruments: Instruments, queue: str) -> None:
+    def __init__(self, instruments: Instruments, queue: str, clock: Clock = SYSTEM) -> None:
         self._instruments = instruments
         self._queue = queue
         self._slots = instruments.pool_slots.labels(queue)
         self._busy = instruments.pool_busy_slots.labels(queue)
+        self._busy_seconds = instruments.pool_busy_seconds_total.labels(queue)
+        self._saturated_seconds = instruments.pool_saturated_seconds_total.labels(queue)
+        self._clock = clock
+        self._last = (clock.monotonic(), 0, 0)  # when children were counted, ready and busy ones
 
     def children(self, ready: int, busy: int) -> None:
-        """Set how many children can run a job, and how many do."""
+        """Set how many children can run a job, and how many do; call it each turn."""
+        now = self._clock.monotonic()
+        at, could, did = self._last
+        self._last = (now, ready, busy)
+        if did:
+            self._busy_seconds.inc(did * (now - at))
+            if did >= could:
+                self._saturated_seconds.inc(now - at)
         self._slots.set(ready)
         self._busy.set(busy)
 
