@@ -15,7 +15,9 @@ from shared.webhooks.codes import BLOCKED, ERRORS
 
 Outcome = Literal["success", "failure", "wait"]
 
-SHORT_PAUSE = 30.0  # seconds without calls to an endpoint that is overwhelmed and names no time
+# Seconds without calls to an endpoint that is overwhelmed and names no time, or does not answer at
+# all: what waits for it would fail the same way, and each spend a try.
+SHORT_PAUSE = 30.0
 SHORTEST_PAUSE = 5.0  # seconds, for who asks to wait 0: it spends no attempt, so it must not spin
 TOO_LARGE_TRIES = 3
 BLOCKED_TRIES = 3
@@ -74,10 +76,10 @@ def _asked(*statuses: int) -> Fits:
     return lambda answer: answer.status in statuses and answer.retry_after is not None
 
 
-_FAILURE = Action("failure", "")
 TABLE: tuple[tuple[Fits, Action], ...] = (
     (lambda answer: answer.error == BLOCKED, Action("failure", BLOCKED, tries=BLOCKED_TRIES)),
-    (lambda answer: answer.error in ERRORS, _FAILURE),  # the code is the error's
+    # The code is the error's.
+    (lambda answer: answer.error in ERRORS, Action("failure", "", pause=SHORT_PAUSE)),
     (_hundred(2), Action("success", "")),
     (_hundred(3), Action("failure", "redirect_not_followed", loud=True)),
     (_status(410), Action("failure", "gone", disables="gone", loud=True)),

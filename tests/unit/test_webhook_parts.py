@@ -294,7 +294,11 @@ EXPECTED = {
     Answer(404, retry_after=90.0): {**FAILED, "code": "client_error"},
     **{Answer(status): {**FAILED, "code": "strange_status"} for status in (101, 199, 600, 999)},
     Answer(None, BLOCKED): {**FAILED, "code": BLOCKED, "tries": 3},
-    **{Answer(None, code): {**FAILED, "code": code} for code in ERRORS if code != BLOCKED},
+    **{
+        Answer(None, code): {**FAILED, "code": code, "pause": 30.0}
+        for code in ERRORS
+        if code != BLOCKED
+    },
 }
 
 
