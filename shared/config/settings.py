@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from shared.config.env import Environment
@@ -183,7 +183,10 @@ def _generation(raw: str) -> str:
         raise ConfigurationError.of(
             "WEIRKEEPER_GENERATION", f"a match of {GENERATION.pattern}", raw, "name it like 2026-05"
         )
-    return raw or version("weirkeeper")
+    try:
+        return raw or version("weirkeeper")
+    except PackageNotFoundError:  # a checkout on the path that was never installed
+        return "unknown"
 
 
 def _children(raw: str) -> dict[str, int]:
