@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 from starlette.applications import Starlette
@@ -88,12 +89,14 @@ class Routes:
         if not is_job_id(job_id):
             raise InvalidArguments(f"id: expected a job's decimal id; got {job_id[:40]!r}")
         found = await self._wait(request, FINAL, job_id, lambda answer: answer.finished)
-        body = {
+        body: dict[str, Any] = {
             "id": job_id,
             "state": found.state,
             "finished": found.finished,
             "result": found.result,
         }
+        if found.progress is not None:
+            body["progress"] = asdict(found.progress)
         return _answer(body, done=found.finished)
 
     async def event(self, request: Request) -> Response:

@@ -58,6 +58,7 @@ FROM_DATABASE = (
     Gauge("drain_last_timestamp_seconds", "When a slot's last stop ended.", ("slot",)),
     Gauge("drain_last_phase_seconds", "Phases of a slot's last stop.", ("slot", "phase")),
     Gauge("paused", "1 for each queue or kind that is paused.", ("what", "name")),
+    Gauge("quarantined", "1 for each kind that is paused for killing its children.", ("kind",)),
     Gauge(
         "periodic_last_success_timestamp_seconds",
         "When a periodic job last completed; none before the first time.",

@@ -15,6 +15,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from shared.config.env import is_pattern
 from shared.config.queues import QUEUES, Queue
 from shared.errors import ConfigurationError
 from shared.events.globs import matches
@@ -32,6 +33,7 @@ DECLARES: dict[str, type] = {
     "event_types": EventType,
     "subscriptions": Subscription,
     "hooks": str,
+    "environment": str,
 }
 
 
@@ -46,6 +48,8 @@ class App:
         subscriptions: which events become jobs.
         periodics: what runs again and again.
         hooks: "module:function" of context managers around every job (shared.jobs.hooks).
+        environment: variables that its handlers read, "NAME" or "PREFIX*"; children get no others
+            but those that any program needs (shared.config.env).
         include_site: also run the reference site's declarations.
     """
 
@@ -55,6 +59,7 @@ class App:
     subscriptions: tuple[Subscription, ...] = ()
     periodics: tuple[Periodic, ...] = ()
     hooks: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
     include_site: bool = True
 
     def __post_init__(self) -> None:
@@ -111,9 +116,20 @@ class App:
                     kind.queue,
                     "correct it or declare the queue",
                 )
+        self._check_environment()
         self._check_globs()
         self._check_periodics()
         return self
+
+    def _check_environment(self) -> None:
+        for name in self.environment:
+            if not is_pattern(name):
+                raise ConfigurationError.of(
+                    "App: environment",
+                    'names of variables, "NAME" or "PREFIX*"',
+                    name,
+                    "correct it; values come from the queue process",
+                )
 
     def _check_globs(self) -> None:
         names = [t.name for t in self.event_types]
@@ -148,6 +164,7 @@ class App:
             subscriptions=(*other.subscriptions, *self.subscriptions),
             periodics=(*other.periodics, *self.periodics),
             hooks=(*other.hooks, *self.hooks),
+            environment=(*other.environment, *self.environment),
         )
 
 

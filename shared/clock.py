@@ -35,4 +35,9 @@ class SystemClock:
         return datetime.now(UTC)
 
 
+def cpu_seconds() -> float:
+    """CPU time that this process has used. A call of the kernel: not for every job."""
+    return time.process_time()
+
+
 SYSTEM = SystemClock()

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from shared.jobs.context import Context as Context
     from shared.jobs.kinds import Kind as Kind
     from shared.jobs.kinds import Rate as Rate
+    from shared.jobs.limits import Limits as Limits
     from shared.jobs.outages import Outage as Outage
     from shared.jobs.outcomes import Completed as Completed
     from shared.jobs.outcomes import Discard as Discard
@@ -81,6 +82,7 @@ _HOMES = {
     "JobFilter": "shared.jobs.port:JobFilter",
     "Jobs": "shared.postgres.jobs:PostgresJobs",
     "Kind": "shared.jobs.kinds:Kind",
+    "Limits": "shared.jobs.limits:Limits",
     "NetworkInTransaction": "shared.errors:NetworkInTransaction",
     "NotFound": "shared.errors:NotFound",
     "Outage": "shared.jobs.outages:Outage",
@@ -122,6 +124,7 @@ __all__ = [
     "JobFilter",
     "Jobs",
     "Kind",
+    "Limits",
     "NetworkInTransaction",
     "NotFound",
     "Outage",

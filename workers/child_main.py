@@ -14,10 +14,11 @@ from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from shared.postgres.sessions import ChildSession
 from shared.services.coroutines import Coroutines
+from shared.services.process import forbid_new_privileges
 from shared.telemetry import logs
 from workers.pool.child import Attempt, Interruption, serve
 from workers.preload import LOADED
-from workers.runner import Runner
+from workers.runner import Runner, Surroundings
 
 
 def main(channel: socket.socket, server: int) -> None:
@@ -34,8 +35,12 @@ def main(channel: socket.socket, server: int) -> None:
 def _prepare(coroutines: Coroutines, interruption: Interruption) -> Attempt:
     if LOADED.problem:
         raise ConfigurationError(LOADED.problem)
+    if not LOADED.new_privileges:
+        forbid_new_privileges()
     settings = Settings.load()
     logs.setup(settings.log_level, process="child", queue=LOADED.queue)
     session = ChildSession(settings.database(), f"{LOADED.queue} child")
     session.guard()
-    return Runner(LOADED.handlers, session, lambda: interruption.asked, coroutines, LOADED.hooks)
+    interruption.gently = coroutines.interrupt
+    around = Surroundings(session, lambda: interruption.asked, interruption.report, coroutines)
+    return Runner(LOADED.handlers, LOADED.hooks, around)

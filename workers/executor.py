@@ -17,8 +17,10 @@ from math import ceil
 from typing import Protocol
 
 from shared.jobs.failures import place
-from shared.jobs.work import Claim, Completed, Finish
+from shared.jobs.inspect import Progress
+from shared.jobs.work import Claim, Completed, Finish, Mark
 from workers.assignment import Assignment
+from workers.crashes import BUDGET, Crashes
 from workers.lengths import Lengths
 from workers.pool.chunk import End, Job, Run
 from workers.pool.pool import Pool
@@ -31,8 +33,10 @@ TOGETHER = 0.005  # seconds of measured work that one child is given in one mess
 MOST_TOGETHER = 50  # jobs in one message
 MOST_BYTES = 64 * 1024  # of such a message; a longer job goes alone
 UNKNOWN = 1.0  # seconds that a job of a kind never seen is taken to last: it goes alone
+MOST_MARKS = 10_000  # words on progress that are kept for the database
 MARK_AFTER = 0.3  # seconds that a job runs before the database is told that it started
 
+_OWN_ENDS = ("completed", "failed", "snoozed", "discarded")
 _WORTH_A_LINE = ("failed", "timeout", "crashed")
 
 log = logging.getLogger(__name__)
@@ -87,6 +91,9 @@ class Executor:
         self._cancels: deque[int] = deque()
         self._cancelling = 0  # id of the job whose end the pool is asked for just now
         self._lengths = Lengths(UNKNOWN)
+        self._marks: deque[Mark] = deque(maxlen=MOST_MARKS)
+        self._crashes = Crashes()
+        self._poisonous: deque[tuple[str, str]] = deque()
         self._pool: Pool | None = None
         self._closed = False
         self._room = 0
@@ -167,6 +174,7 @@ class Executor:
         kind = self._assignment.kinds[claim.kind]
         finish = verdict(claim, end, kind.backoff, kind.outage)
         self.outcomes[finish.outcome] += 1
+        self._judge(claim, end)
         if end.outcome in _WORTH_A_LINE or finish.horizon is not None:
             _tell(claim, end, finish)
         self._ends.put(Done(claim, finish, self._clock.monotonic()))
@@ -176,6 +184,7 @@ class Executor:
         claims = [self._running.pop(job.job_id) for job in run.jobs]
         each = run.seconds / len(claims)
         for kind, times in Counter([claim.kind for claim in claims]).items():
+            self._crashes.lived(kind)
             self._measure(kind, each, times)
         self.outcomes["completed"] += len(claims)
         self._ends.put_run(Completed(claims, run.started_at), self._clock.monotonic())
@@ -202,6 +211,20 @@ class Executor:
     def _measure(self, kind: str, seconds: float, times: int) -> None:
         self._lengths.learn(kind, seconds, times)
         self._run_seconds.labels(self._assignment.name, kind).observe(seconds, times)
+
+    def _judge(self, claim: Claim, end: End) -> None:
+        """Whether the kind kills its children: what we killed, or who, does not count."""
+        if end.outcome in _OWN_ENDS:
+            self._crashes.lived(claim.kind)
+        elif end.death and self._crashes.died(claim.kind, claim.job_id):
+            self._poisonous.append((claim.kind, f"{BUDGET} children in a row died: {end.error}"))
+            self._wake_database()
+
+    def progressed(self, job_id: int, n: float, of: float | None) -> None:
+        """Take how far a running job is."""
+        claim = self._running.get(job_id)
+        if claim is not None:
+            self._marks.append(Mark(job_id, claim.token, Progress(n, of)))
 
     # The database's thread.
 
@@ -244,6 +267,21 @@ class Executor:
         self._cancels.extend(job_ids)
         os.eventfd_write(self._wake, 1)
         return [] if all(job_id in self._running for job_id in job_ids) else self.take_back()
+
+    def poisonous(self) -> list[tuple[str, str]]:
+        """Kinds that have used up their crash budget, and how; each told of once."""
+        found: list[tuple[str, str]] = []
+        while self._poisonous:
+            found.append(self._poisonous.popleft())
+        return found
+
+    def marks(self) -> list[Mark]:
+        """How far running jobs are, of each the last word since this was asked before."""
+        last: dict[int, Mark] = {}
+        while self._marks:
+            mark = self._marks.popleft()
+            last[mark.job_id] = mark
+        return list(last.values())
 
     def unmarked(self) -> list[Claim]:
         """Claims that have been running for a moment, each told of once."""

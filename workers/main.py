@@ -17,7 +17,7 @@ from importlib.metadata import version
 from shared.app import App, load_app
 from shared.backoff import RECONNECT, jittered
 from shared.config import budget
-from shared.config.env import EPOCH, QUEUE, hand_down
+from shared.config.env import EPOCH, QUEUE, environment_of_children, hand_down
 from shared.config.queues import Queue
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError, WeirkeeperError
@@ -163,8 +163,9 @@ class _Program:
 
     def _outside(self, life: Life) -> Outside:
         folder = self._settings.home / "run" / self._slot
+        environment = environment_of_children(self._queue.name, self._app.environment)
         return Outside(
-            server=ForkServer(child_main, PRELOAD, folder),
+            server=ForkServer(child_main, PRELOAD, folder, environment),
             open_work=lambda: self._open_work(life.epoch),
             life=life,
             write_drain=lambda phases, jobs: self._write_drain(life.epoch, phases, jobs),

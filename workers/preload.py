@@ -30,6 +30,7 @@ class Loaded:
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     hooks: tuple[Hook, ...] = ()
     problem: str = ""
+    new_privileges: bool = False
 
 
 def load(queue: str) -> Loaded:
@@ -43,12 +44,21 @@ def load(queue: str) -> Loaded:
         handlers, hooks = load_handlers(app, queue), load_hooks(app.hooks)
         _check_forkable(sockets)
     except ConfigurationError as error:
-        return Loaded(queue, problem=str(error))
+        return Loaded(queue, problem=str(error) + _hint(error.__cause__))
     except BaseException as error:  # noqa: BLE001  (an import may raise anything, even SystemExit)
-        return Loaded(queue, problem=f"handlers of queue {queue}: {type(error).__name__}: {error}")
+        problem = f"handlers of queue {queue}: {type(error).__name__}: {error}"
+        return Loaded(queue, problem=problem + _hint(error))
     gc.collect()
     gc.freeze()
-    return Loaded(queue, handlers, hooks)
+    return Loaded(queue, handlers, hooks, new_privileges=app.all_queues[queue].new_privileges)
+
+
+def _hint(error: BaseException | None) -> str:
+    """A module that looks for a variable which is set, but not here, is told why."""
+    name = error.args[0] if isinstance(error, KeyError) and error.args else None
+    if not isinstance(name, str) or not name.isupper():
+        return ""
+    return f"; if that is an environment variable, declare it: App(environment=({name!r},))"
 
 
 def _check_forkable(sockets: set[str]) -> None:

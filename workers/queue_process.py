@@ -23,9 +23,11 @@ from workers.database_loop import DatabaseLoop, Parts, Wake
 from workers.drain import ENDING, Drain, Patience, Report
 from workers.executor import Executor
 from workers.pool.forkserver import ForkServer
+from workers.pool.limits import Limits
 from workers.pool.meters import PoolMeters
-from workers.pool.pool import Limits, Pool
+from workers.pool.pool import Pool
 from workers.pool.tree import kill_bearers
+from workers.pool.wear import Recycle
 from workers.producer import Producer
 from workers.upkeep import Upkeep
 from workers.watchman import Watchman
@@ -100,7 +102,7 @@ class QueueProcess:
         self._resting = False
         self._pool = Pool(
             outside.server,
-            Limits(assignment.queue.children, patience.grace),
+            _limits(assignment, patience),
             self._executor,
             PoolMeters(assignment.instruments, assignment.name),
         )
@@ -215,3 +217,13 @@ class QueueProcess:
         thread.start()
         left = ENDING - UNHEARD - report.phases.get("flush", 0.0)
         thread.stop(max(LEAST, min(FAREWELL, left)))
+
+
+def _limits(assignment: Assignment, patience: Patience) -> Limits:
+    queue = assignment.queue
+    return Limits(
+        queue.children,
+        patience.grace,
+        Recycle(queue.recycle_jobs, queue.recycle_seconds, queue.recycle_mib),
+        {kind.name: kind.limits for kind in assignment.kinds.values() if kind.limits is not None},
+    )

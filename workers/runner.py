@@ -11,6 +11,7 @@ import logging
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
@@ -18,10 +19,11 @@ import msgspec
 from shared.clock import SYSTEM
 from shared.events.event import Event
 from shared.jobs.answers import read_answer
-from shared.jobs.context import Context
+from shared.jobs.context import Context, Report
 from shared.jobs.failures import describe, stack
 from shared.jobs.hooks import Around, Hook
 from shared.jobs.outcomes import Discard
+from shared.services.bounds import bounded
 from shared.services.coroutines import Coroutines
 from workers.handlers.registry import Handler
 from workers.pool.child import Stopped
@@ -42,35 +44,47 @@ class Session(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a child has for its jobs.
+
+    Attributes:
+        session: for handlers and events.
+        asked: whether the running job was asked to stop.
+        report: takes how far the running job is: n, of.
+        coroutines: runs what async handlers return.
+    """
+
+    session: Session
+    asked: Callable[[], bool]
+    report: Report
+    coroutines: Coroutines
+
+
 class Runner:
     """Runs the jobs of one child.
 
     Args:
         handlers: by kind.
-        session: for handlers and events.
-        asked: whether the running job was asked to stop.
-        coroutines: runs what async handlers return.
         hooks: around every job.
+        around: what the child has for them.
     """
 
     def __init__(
-        self,
-        handlers: Mapping[str, Handler],
-        session: Session,
-        asked: Callable[[], bool],
-        coroutines: Coroutines,
-        hooks: Sequence[Hook] = (),
+        self, handlers: Mapping[str, Handler], hooks: Sequence[Hook], around: Surroundings
     ) -> None:
         self._handlers = handlers
-        self._session = session
-        self._asked = asked
-        self._coroutines = coroutines
         self._hooks = hooks
+        self._session = around.session
+        self._asked = around.asked
+        self._report = around.report
+        self._coroutines = around.coroutines
 
     def __call__(self, job: dict[str, Any]) -> Outcome:
         """Run one job to its outcome."""
         deadline = SYSTEM.monotonic() + job["timeout_ms"] / 1000
-        context = Context.of(job, deadline, self._asked, self._session.connection)
+        connection = self._session.connection
+        context = Context.of(job, deadline, self._asked, connection, self._report)
         around = Around(self._hooks, context)
         try:
             around.begin()
@@ -87,6 +101,13 @@ class Runner:
 
     def _call(self, job: dict[str, Any], context: Context) -> object:
         handler = self._handlers[job["kind"]]
+        limits = handler.limits
+        if limits is None:
+            return self._run(handler, job, context)
+        with bounded(limits.memory_mib, limits.open_files):
+            return self._run(handler, job, context)
+
+    def _run(self, handler: Handler, job: dict[str, Any], context: Context) -> object:
         if not handler.wants_event:
             return self._answer(handler.function(context, job["args"]), context)
         event_id = job["event_id"] or job["args"].get("event_id")

@@ -24,6 +24,7 @@ RECONCILE = 10.0
 UNPARK = 10.0
 LEARN = 10.0
 MARK = 0.25
+PROGRESS = 1.0
 CANCEL = 1.0  # seconds; a notice asks for the look at once
 STALE = 1.0  # seconds that a claim may wait in the buffer while all children are busy
 WATCH = 5.0
@@ -72,6 +73,8 @@ class Upkeep:
         self._producer = producer
         self._kill_bearers = kill_bearers
         self._rescued = assignment.instruments.jobs_rescued_total
+        self._instruments = assignment.instruments
+        self._poisonous: list[tuple[str, str]] = []
         self._clock = assignment.clock
         self._promotion = Timer(PROMOTE, self._promote)
         self._cancellation = Timer(CANCEL, self._cancel)
@@ -83,6 +86,7 @@ class Upkeep:
             Timer(UNPARK, self._unpark),
             Timer(LEARN, lambda work: work.learn()),
             Timer(MARK, self._mark),
+            Timer(PROGRESS, self._mark_progress),
             self._cancellation,
             Timer(STALE / 2, self._give_back_stale),
             Timer(WATCH, self._watch),
@@ -104,6 +108,10 @@ class Upkeep:
 
     def turn(self, work: Work) -> None:
         """Do what is due."""
+        self._poisonous += self._executor.poisonous()
+        while self._poisonous:
+            self._quarantine(work, *self._poisonous[0])
+            self._poisonous.pop(0)
         for timer in self._timers:
             now = self._clock.monotonic()
             if timer.at <= now:
@@ -165,8 +173,19 @@ class Upkeep:
         claim = self.held.get(row.job_id)
         return claim is not None and claim.token == row.token
 
+    def _quarantine(self, work: Work, kind: str, why: str) -> None:
+        """Have every process skip the lanes of a kind that kills its children."""
+        if work.quarantine(kind, why):
+            log.error("kind %s is quarantined: %s", kind, why, extra={"kind": kind})
+            self._instruments.quarantines_total.labels(self._queue, kind).inc()
+        self.give_back(work, self._executor.take_back())
+        self._producer.look("free")
+
     def _mark(self, work: Work) -> None:
         work.mark_started(self._executor.unmarked())
+
+    def _mark_progress(self, work: Work) -> None:
+        work.mark_progress(self._executor.marks())
 
     def _cancel(self, work: Work) -> None:
         """Each look tells again of jobs that still run: what was missed once is made good."""

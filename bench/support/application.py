@@ -56,6 +56,7 @@ def stamp(_ctx: Any, _args: Mapping[str, Any]) -> None:
 
 app = App(
     include_site=False,
+    environment=(FOLDER, CALLS),
     queues=(Queue(QUEUE, children=4),),
     kinds=(
         Kind(NOOP, QUEUE, "bench.support.application:noop"),

@@ -15,6 +15,7 @@ import msgspec
 from panel.cli.output import state_style
 from panel.cli.terminal import Column, clean, here
 from shared.clock import SYSTEM
+from shared.jobs.evidence import brief
 from shared.jobs.inspect import Attempt, Explanation, Job, Overview, PeriodicStatus
 from shared.jobs.states import STATES
 
@@ -111,6 +112,8 @@ def told(job: Job) -> str:
         facts.append(("owner", job.owner_id))
     if job.tags:
         facts.append(("tags", ", ".join(job.tags)))
+    if job.progress is not None:
+        facts.append(("progress", str(job.progress)))
     if job.scheduled_at:
         facts.append(("next try", f"{job.scheduled_at} (in {until(job.scheduled_at)})"))
     if job.result is not None:
@@ -139,7 +142,12 @@ def _last_error(attempts: Sequence[Attempt]) -> list[str]:
         return []
     newest = max(failed, key=lambda a: a.run)
     stack = str(newest.evidence.get("stack") or newest.evidence.get("stacks") or "")
-    lines = [*str(newest.error).splitlines(), *stack.splitlines()]
+    seen = brief(newest.evidence)
+    lines = [
+        *str(newest.error).splitlines(),
+        *([f"({seen})"] if seen else []),
+        *stack.splitlines(),
+    ]
     title = here().paint(f"error of run {newest.run}, {newest.finished_at}", "bold")
     return ["", title, *(_indented(line) for line in lines)]
 

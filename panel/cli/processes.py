@@ -140,12 +140,17 @@ def look() -> Report:
     try:
         with connect(settings.direct_url, "status", Use.READ) as conn:
             rows = processes(conn)
-            paused = [f"{what} {name}" for what, name, _ in controls.paused(conn)]
+            paused = [_told(one) for one in controls.paused(conn)]
             connections = Connections(needed_by_all(conn), usable_connections(conn))
     except WeirkeeperError as error:
         return Report(problem=f"the database does not answer: {str(error).splitlines()[0]}")
     found = report(expected_slots(queues), rows)
     return replace(found, paused=paused, connections=connections)
+
+
+def _told(one: controls.Pause) -> str:
+    name = f"{one.what} {one.name}"
+    return name if one.quarantine is None else f"{name} (quarantined)"
 
 
 def _queues(settings: Settings) -> list[str]:

@@ -7,8 +7,10 @@ Stands before `settings`, which cross-checks what is read here. Each setting is 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from shared.errors import ConfigurationError
 
@@ -193,6 +195,39 @@ EPOCH = "WEIRKEEPER_EPOCH"  # whose child a process is: shared.services.process.
 QUEUE = "WEIRKEEPER_QUEUE"  # whose kinds the children run
 SUPERVISORD = "WEIRKEEPER_SUPERVISORD"  # pid whose child each program of a server must be
 INTERNAL = (EPOCH, QUEUE, SUPERVISORD, "WEIRKEEPER_SLOT", "WEIRKEEPER_PYTHON")
+
+
+# What children get of our environment: what programs need to find others, their user's files and
+# the words that people read; Python's, the linker's and libpq's own; our settings. Beside it only
+# what the application declares: a secret that is not there cannot be told by an error tracker.
+CHILDREN = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR",
+    "PYTHON*", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "PG*",
+    "DATABASE_URL", "WEIRKEEPER_*",
+)  # fmt: skip
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
+# Settings that only the children of some queues need.
+_OF_QUEUES = {"WEIRKEEPER_SECRET": ("webhook", "maintenance")}
+
+
+def is_pattern(name: object) -> bool:
+    """Whether it names an environment variable, or all that begin so (a * at its end)."""
+    return isinstance(name, str) and bool(_VARIABLE.fullmatch(name))
+
+
+def environment_of_children(queue: str, declared: Sequence[str]) -> dict[str, str]:
+    """All that the children of a queue get of this process's environment.
+
+    Args:
+        queue: whose.
+        declared: what the application's handlers need, as `is_pattern` has it.
+    """
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if any(fnmatchcase(name, pattern) for pattern in (*CHILDREN, *declared))
+        and queue in _OF_QUEUES.get(name, (queue,))
+    }
 
 
 def hand_down(name: str, value: str) -> None:

@@ -26,6 +26,9 @@ class Queue:
         poll: seconds between looks when nothing wakes the process, above 0.
         awaited: a request waits on its jobs, so outcomes are flushed at once.
         cap: most of its jobs that run at once over all processes; None = their children's number.
+        recycle_jobs, recycle_seconds, recycle_mib: a child is replaced, between jobs, that has run
+            so many, lived so long, or grown by so much memory; 0 = never for that reason.
+        new_privileges: programs that its handlers start may gain rights (setuid, setgid).
     """
 
     name: str
@@ -34,6 +37,10 @@ class Queue:
     poll: float = 1.0
     awaited: bool = False
     cap: int | None = None
+    recycle_jobs: int = 100_000
+    recycle_seconds: float = 21_600.0
+    recycle_mib: int = 512
+    new_privileges: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
@@ -49,6 +56,16 @@ class Queue:
             raise ConfigurationError.of(
                 f"queue {self.name}: cap", "1 or more", self.cap, "leave it out for none"
             )
+        for name, wanted in (
+            ("recycle_jobs", (int,)),
+            ("recycle_seconds", (int, float)),
+            ("recycle_mib", (int,)),
+        ):
+            given = getattr(self, name)
+            if type(given) not in wanted or not 0 <= given < float("inf"):
+                raise ConfigurationError.of(
+                    f"queue {self.name}: {name}", "0 (never) or more", given, "correct it"
+                )
         for field in ("timeout", "poll"):
             value = getattr(self, field)
             if not is_duration(value):

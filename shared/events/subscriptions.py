@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from shared.backoff import DEFAULT, Backoff
 from shared.errors import ConfigurationError
 from shared.jobs.kinds import Kind
+from shared.jobs.limits import Limits
 from shared.jobs.outages import Outage
 
 _GLOB = re.compile(r"(\*|[a-z][a-z0-9_]*)(\.(\*|[a-z][a-z0-9_]*))*")
@@ -33,7 +34,7 @@ class Subscription:
         handler: "module:function", called as `function(ctx, args, event)`; idempotent.
         coalesce: per pass and subject, only the latest event becomes a job.
         exposed: only types that may leave the installation (exposure "webhook").
-        max_attempts, timeout, backoff, outage: as of a Kind.
+        max_attempts, timeout, backoff, outage, limits: as of a Kind.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Subscription:
     timeout: float | None = None
     backoff: Backoff = DEFAULT
     outage: Outage | None = None
+    limits: Limits | None = None
 
     def __post_init__(self) -> None:
         """Refuse a declaration that cannot work."""
@@ -75,4 +77,5 @@ class Subscription:
             timeout=self.timeout,
             backoff=self.backoff,
             outage=self.outage,
+            limits=self.limits,
         )

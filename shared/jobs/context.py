@@ -9,7 +9,12 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
+
+from shared.errors import InvalidArguments
+
+Report = Callable[[float, float | None], None]  # takes how far a job is: n, of
 
 
 @dataclass(slots=True)
@@ -37,6 +42,7 @@ class Context:
     trace: str | None
     _asked: Callable[[], bool]
     _connection: Callable[[], AbstractContextManager[Any]]
+    _report: Report
     _log: logging.LoggerAdapter[logging.Logger] | None = None
     _ending: str | None = None
 
@@ -68,6 +74,21 @@ class Context:
         """
         return self._asked()
 
+    def progress(self, n: float, of: float | None = None) -> None:
+        """Tell how far the job is: `n` of `of`, in whatever unit; shown to whoever looks.
+
+        As cheap as a few assignments, so call it as often as you like: what was told last is kept
+        about once a second.
+
+        Raises:
+            InvalidArguments: no finite numbers of 0 or more.
+        """
+        if not (_counts(n) and (of is None or _counts(of))):
+            raise InvalidArguments(
+                f"progress: expected numbers of 0 or more; got {n!r}, {of!r}; count anew"
+            )
+        self._report(float(n), None if of is None else float(of))
+
     def connection(self) -> AbstractContextManager[Any]:
         """A psycopg connection in autocommit mode, for the length of a `with` block.
 
@@ -83,6 +104,7 @@ class Context:
         deadline: float,
         asked: Callable[[], bool],
         connection: Callable[[], AbstractContextManager[Any]],
+        report: Report,
     ) -> Context:
         """The context of a job as the database told it (its `attempt` counts earlier tries)."""
         return cls(
@@ -96,4 +118,14 @@ class Context:
             trace=job["trace"],
             _asked=asked,
             _connection=connection,
+            _report=report,
         )
+
+
+def _counts(number: object) -> bool:
+    return (
+        isinstance(number, int | float)
+        and not isinstance(number, bool)
+        and isfinite(number)
+        and number >= 0
+    )

@@ -33,13 +33,16 @@ def explain(facts: Facts) -> Explanation:
         facts: `where`, `state`, and what is known of that place; moments are ISO 8601 text. Those
             that are None are left out of what is told.
             Always: kind, queue, attempt (tries spent), max_attempts, expires_at, queue_paused_at,
-            kind_paused_at, processes (alive, that know the kind), children (that they have), busy,
-            cap (of the queue), rate_n, rate_seconds, rate_opens_at (when no more may start now).
-            ready: ready_at, ahead. scheduled: run_at, why, due, error and cause (of the last run).
+            kind_paused_at, quarantine (why), processes (alive, that know the kind), children (that
+            they have), busy, cap (of the queue), rate_n, rate_seconds, rate_opens_at (when no more
+            may start now).
+            ready: ready_at, ahead. scheduled: run_at, why, due; error, cause and evidence of the
+            last run.
             parked: key, max_n, holders, holder (a job), open_at (only when it is to come), closed
             (True = until it is enabled).
             running: slot, host, pid, owner (alive, draining, lost), claimed_at, started_at,
-            deadline, cancel_requested_at. ended: outcome, cause, error, started_at, ended_at.
+            deadline, cancel_requested_at, progress (for people). ended: outcome, cause, error,
+            started_at, ended_at.
     """
     reason = _PLACES[facts["where"]](facts)
     told = {name: value for name, value in facts.items() if value is not None}
@@ -70,6 +73,13 @@ def _ready(facts: Facts) -> Reason:
 
 def _held_up(facts: Facts) -> Reason | None:
     """What would keep a job from being claimed, whenever its time comes."""
+    if facts.get("quarantine"):
+        name = facts["kind"]
+        return Reason(
+            f"It waits because kind {name} has been quarantined since {facts['kind_paused_at']} "
+            f"({facts['quarantine']}); `weirkeeper resume --kind {name}` lets it run.",
+            "resume",
+        )
     for what in ("queue", "kind"):
         since = facts[f"{what}_paused_at"]
         if since:
@@ -124,7 +134,8 @@ def _later(facts: Facts) -> str:
         return f"What it depends on is away{why}, which spends no attempt: it {when}"
     if facts["why"] == "snooze":
         return f"Its handler asked for another run later, which spends no attempt: it {when}"
-    why = f" ({facts['error']})" if facts["error"] else ""
+    why = "; ".join(str(facts[name]) for name in ("error", "evidence") if facts.get(name))
+    why = f" ({why})" if why else ""
     return f"Attempt {tries} failed{why}: the next {when}"
 
 
@@ -171,9 +182,11 @@ def _running(facts: Facts) -> Reason:
             "as one is free.",
             "a child",
         )
+    done = f" ({facts['progress']} done)" if facts.get("progress") else ""
     return Reason(
         f"It has been running since {facts['started_at']} on {by}{leaving}, attempt "
-        f"{facts['attempt'] + 1} of {facts['max_attempts']}, until {facts['deadline']} at most.",
+        f"{facts['attempt'] + 1} of {facts['max_attempts']}{done}, until {facts['deadline']} at "
+        "most.",
         "its end",
         facts["deadline"],
     )
@@ -192,6 +205,7 @@ def _completed(facts: Facts) -> str:
 
 def _discarded(facts: Facts) -> str:
     why = f": {facts['error']}" if facts["error"] else ""
+    why += f" ({facts['evidence']})" if facts.get("evidence") else ""
     at, outcome = facts["ended_at"], facts["outcome"]
     if outcome == "discarded":
         return f"It was discarded at {at} and is not tried again{why}"

@@ -28,6 +28,18 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a running job is, as its handler told last: `n` of `of` (None = unknown)."""
+
+    n: float
+    of: float | None = None
+
+    def __str__(self) -> str:
+        """For people: "40 of 100"."""
+        return f"{self.n:g}" if self.of is None else f"{self.n:g} of {self.of:g}"
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """A job as it stands now. A list leaves `args`, `result` and `attempts` out."""
 
@@ -42,6 +54,7 @@ class Job:
     scheduled_at: str | None = None
     owner_id: str | None = None
     tags: Sequence[str] = ()
+    progress: Progress | None = None
     args: Mapping[str, Any] | None = None
     result: Any = None
     attempts: Sequence[Attempt] = field(default_factory=tuple)
@@ -125,8 +138,12 @@ class PeriodicStatus:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Answer of a wait. `finished` False = the bound passed first, or no slot was free."""
+    """Answer of a wait. `finished` False = the bound passed first, or no slot was free.
+
+    `progress` is what the handler of a running job told last.
+    """
 
     state: str
     finished: bool
     result: Any = None
+    progress: Progress | None = None

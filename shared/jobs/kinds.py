@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from shared.backoff import DEFAULT, Backoff
 from shared.config.queues import is_duration
 from shared.errors import ConfigurationError
+from shared.jobs.limits import Limits
 from shared.jobs.outages import Outage
 
 NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
@@ -57,6 +58,7 @@ class Kind:
         rate: how often they may start, over all processes; None = as often as there is room.
         fair: owners take turns, so that many jobs of one do not hold up those of another.
         outage: which exceptions mean that what it depends on is away: its jobs are put off.
+        limits: what one run may use: memory, CPU time, open files.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Kind:
     max_per_key: int = 1
     searchable: tuple[str, ...] = ()
     outage: Outage | None = None
+    limits: Limits | None = None
     rate: Rate | None = None
     fair: bool = False
 
@@ -93,6 +96,8 @@ class Kind:
             raise self._mistake("rate", "a Rate", "say Rate(n, per=seconds)")
         if self.outage is not None and not isinstance(self.outage, Outage):
             raise self._mistake("outage", "Outage(…)", "build it with Outage(errors=(…,))")
+        if self.limits is not None and not isinstance(self.limits, Limits):
+            raise self._mistake("limits", "Limits(…)", "build it with Limits(memory_mib=…)")
 
     def _check_numbers(self) -> None:
         most = self.max_attempts

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from shared.jobs.inspect import Progress
+
 CANCEL = "cancel"  # what a notice says when the end of a running job is asked for
 
 
@@ -65,6 +67,14 @@ class Held(NamedTuple):
     job_id: int
     token: int
     age: float
+
+
+class Mark(NamedTuple):
+    """How far the job of a claim is, as its handler told."""
+
+    job_id: int
+    token: int
+    progress: Progress
 
 
 class DeadOwner(NamedTuple):
@@ -145,6 +155,14 @@ class Work(Protocol):
 
     def mark_started(self, claims: Sequence[Claim]) -> None:
         """Mark jobs that have been running for a moment."""
+        ...
+
+    def mark_progress(self, marks: Sequence[Mark]) -> None:
+        """Keep how far jobs are."""
+        ...
+
+    def quarantine(self, kind: str, why: str) -> bool:
+        """Have every claim skip a kind until somebody resumes it; whether it was not paused yet."""
         ...
 
     def held(self) -> list[Held]:

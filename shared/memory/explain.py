@@ -91,6 +91,7 @@ def _running(row: Row) -> dict[str, Any]:
         "started_at": _told(began),
         "deadline": _told(ends),
         "cancel_requested_at": _told(row.cancel_requested_at),
+        "progress": None if row.progress is None else str(row.progress),
     }
 
 

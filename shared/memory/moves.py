@@ -22,6 +22,7 @@ def begin(store: Store, row: Row) -> None:
     """A run starts."""
     row.where, row.claimed_at, row.cancel_requested_at = HELD, store.clock.wall(), None
     row.run += 1
+    row.progress = None
 
 
 def end(store: Store, row: Row, answer: Answer, stack: str | None = None) -> None:
@@ -29,6 +30,7 @@ def end(store: Store, row: Row, answer: Answer, stack: str | None = None) -> Non
     answer = _within_horizon(store, row, answer)
     goes = _fate(store, row, answer)
     row.attempt += goes.spent
+    row.progress = None
     row.result = answer.result
     asked = row.cancel_requested_at is not None and goes.delay is not None
     began = None if row.claimed_at is None else iso(row.claimed_at)

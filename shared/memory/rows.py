@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.events.event import Event
-from shared.jobs.inspect import Attempt, Job, Wait
+from shared.jobs.inspect import Attempt, Job, Progress, Wait
 from shared.jobs.kinds import Kind
 from shared.jobs.options import EnqueueOpts
 from shared.jobs.states import FINAL, RUNNING, waiting_state
@@ -34,6 +34,7 @@ class Row:
         attempt: tries spent.
         run: how often it was started.
         hold: what keeps others like it out.
+        progress: how far it is, while it runs.
     """
 
     id: int
@@ -55,6 +56,7 @@ class Row:
     claimed_at: datetime | None = None
     cancel_requested_at: datetime | None = None
     result: str | None = None
+    progress: Progress | None = None
     log: list[Attempt] = field(default_factory=list)
 
     @property
@@ -79,7 +81,7 @@ class Row:
         """What a waiter is told."""
         state = self.state
         result = None if self.result is None else json.loads(self.result)
-        return Wait(state, state in FINAL, result)
+        return Wait(state, state in FINAL, result, self.progress)
 
     def job(self, *, whole: bool = False) -> Job:
         """The job for people and programs; `whole` with args, result and attempts."""
@@ -95,6 +97,7 @@ class Row:
             scheduled_at=iso(self.due) if self.where == SCHEDULED and self.due else None,
             owner_id=self.opts.owner_id,
             tags=self.opts.tags,
+            progress=self.progress,
             args=self.args if whole else None,
             result=self.answer().result if whole else None,
             attempts=tuple(self.log) if whole else (),

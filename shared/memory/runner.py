@@ -19,6 +19,7 @@ from shared.jobs.context import Context
 from shared.jobs.failures import describe, stack
 from shared.jobs.handler import Handler, load_handler
 from shared.jobs.hooks import Around, load_hooks
+from shared.jobs.inspect import Progress
 from shared.jobs.outages import CAUSE
 from shared.memory.limits import may_start, started
 from shared.memory.moves import begin, end, expire_due
@@ -128,8 +129,12 @@ class Runner:
             "trace": row.opts.trace,
         }
         deadline = self._store.clock.monotonic() + row.timeout
+
+        def report(n: float, of: float | None) -> None:
+            row.progress = Progress(n, of)
+
         return Context.of(
-            job, deadline, lambda: row.cancel_requested_at is not None, self._connection
+            job, deadline, lambda: row.cancel_requested_at is not None, self._connection, report
         )
 
     def _call(self, row: Row, ctx: Context) -> object:

@@ -14,6 +14,7 @@ from shared.jobs.port import Wait
 from shared.jobs.states import FINAL
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
+from shared.postgres.inspector_rows import progress_of
 from shared.postgres.statements import statement
 
 T = TypeVar("T")
@@ -79,7 +80,10 @@ def _jobs(conn: Connection, ids: Sequence[str]) -> dict[str, Wait]:
     rows: Sequence[Any] = conn.execute(
         statement("waits/jobs"), {"ids": [int(i) for i in ids]}
     ).fetchall()
-    return {job_id: Wait(state, state in FINAL, result) for job_id, state, result in rows}
+    return {
+        job_id: Wait(state, state in FINAL, result, progress_of(progress))
+        for job_id, state, result, progress in rows
+    }
 
 
 def _fanouts(conn: Connection, ids: Sequence[str]) -> dict[str, Fanout]:

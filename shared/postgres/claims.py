@@ -9,13 +9,15 @@ empty answer therefore means that a sweep found nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import repeat
 from typing import Any
 
 from shared.backoff import random_token
 from shared.clock import SYSTEM, Clock
-from shared.jobs.work import Claim, Held
+from shared.jobs.work import Claim, Held, Mark
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.floors import Floors, Lane
@@ -103,6 +105,21 @@ class Claims:
                 {
                     "job_ids": [c.job_id for c in claims],
                     "tokens": [c.token for c in claims],
+                    "epoch": self._epoch,
+                },
+            )
+
+    def mark_progress(self, marks: Sequence[Mark]) -> None:
+        """Keep how far jobs are, as far as they are still ours."""
+        if not marks:
+            return
+        with translated():
+            self._conn.execute(
+                statement("claims/mark_progress"),
+                {
+                    "job_ids": [mark.job_id for mark in marks],
+                    "tokens": [mark.token for mark in marks],
+                    "progress": [json.dumps(asdict(mark.progress)) for mark in marks],
                     "epoch": self._epoch,
                 },
             )

@@ -15,6 +15,7 @@ from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
 
+MAX_WHY = 500  # characters
 BATCH = 500  # jobs in one transaction
 
 
@@ -86,6 +87,21 @@ def resume(conn: Connection, queue: str | None, kind: str | None) -> bool:
     return bool(row and row[0])
 
 
+def quarantine(conn: Connection, kind: str, why: str) -> bool:
+    """Pause a kind that kills its children; whether it was not paused before.
+
+    Args:
+        conn: a queue process's.
+        kind: its name.
+        why: for people, at most 500 characters.
+    """
+    with translated():
+        row = conn.execute(
+            statement("controls/quarantine"), {"kind": kind, "why": why[:MAX_WHY]}
+        ).fetchone()
+    return bool(row and row[0])
+
+
 def to_cancel(conn: Connection, epoch: int) -> list[int]:
     """Ids of jobs that a process holds and whose end was asked for."""
     with translated():
@@ -93,8 +109,17 @@ def to_cancel(conn: Connection, epoch: int) -> list[int]:
     return [int(str(row[0])) for row in rows]
 
 
-def paused(conn: Connection) -> list[tuple[str, str, datetime]]:
-    """What is paused: (queue or kind, its name, since when)."""
+class Pause(NamedTuple):
+    """What starts no jobs: a queue or a kind, its name, since when; why, if it was quarantined."""
+
+    what: str
+    name: str
+    since: datetime
+    quarantine: str | None
+
+
+def paused(conn: Connection) -> list[Pause]:
+    """What is paused."""
     with translated():
         rows: Sequence[Any] = conn.execute(statement("controls/paused")).fetchall()
-    return [(what, name, since) for what, name, since in rows]
+    return [Pause(*row) for row in rows]

@@ -120,7 +120,11 @@ def _drains(conn: Connection) -> list[Reading]:
 
 
 def _paused(conn: Connection) -> list[Reading]:
-    return [Reading("paused", (what, name), 1) for what, name, _ in controls.paused(conn)]
+    found = controls.paused(conn)
+    return [
+        *(Reading("paused", (one.what, one.name), 1) for one in found),
+        *(Reading("quarantined", (one.name,), 1) for one in found if one.quarantine is not None),
+    ]
 
 
 def _periodic(conn: Connection) -> list[Reading]:

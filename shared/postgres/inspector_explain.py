@@ -7,11 +7,12 @@ from typing import Any
 
 from psycopg.rows import dict_row
 
+from shared.jobs.evidence import brief
 from shared.jobs.explain import ENDED, MANY, RUNNING, explain
 from shared.jobs.inspect import Explanation
 from shared.jobs.states import PENDING, waiting_state
 from shared.postgres.connect import Connection
-from shared.postgres.inspector_rows import iso
+from shared.postgres.inspector_rows import iso, progress_of
 from shared.postgres.statements import statement
 
 
@@ -25,6 +26,9 @@ def explanation(conn: Connection, number: int) -> Explanation | None:
         return None
     facts = {name: iso(v) if isinstance(v, datetime) else v for name, v in row.items()}
     last = facts.pop("last_state")
+    facts["evidence"] = brief(row["evidence"])
+    progress = progress_of(row["progress"])
+    facts["progress"] = None if progress is None else str(progress)
     return explain({"state": _state(facts, last), **facts})
 
 

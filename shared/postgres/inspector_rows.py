@@ -5,13 +5,13 @@ Used by the parts of shared.postgres.inspector.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 from shared.errors import NotFound
-from shared.jobs.inspect import Attempt, Job
+from shared.jobs.inspect import Attempt, Job, Progress
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
@@ -31,9 +31,8 @@ def bounded(conn: Connection) -> Iterator[None]:
 
 def job_of(row: Any) -> Job:
     """A row of inspector/describe."""
-    job_id, kind, queue, state, attempt, max_attempts, priority, created_at, run_at, owner, tags = (
-        row
-    )
+    job_id, kind, queue, state, attempt, max_attempts, priority, created_at, run_at = row[:9]
+    owner, tags, progress = row[9:]
     return Job(
         id=job_id,
         kind=kind,
@@ -46,7 +45,13 @@ def job_of(row: Any) -> Job:
         scheduled_at=iso(run_at),
         owner_id=owner,
         tags=tuple(tags),
+        progress=progress_of(progress),
     )
+
+
+def progress_of(stored: Mapping[str, Any] | None) -> Progress | None:
+    """How far a job is, as `running` keeps it."""
+    return None if stored is None else Progress(stored["n"], stored["of"])
 
 
 def attempt_of(row: Any) -> Attempt:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.errors import DatabaseUnavailable
-from shared.jobs.work import Claim, Completed, Cut, DeadOwner, Finish, Held
+from shared.jobs.work import Claim, Completed, Cut, DeadOwner, Finish, Held, Mark
 from shared.postgres import completions, controls, keys, periodic, promotions, rescues
 from shared.postgres.claims import Claims
 from shared.postgres.connect import Connection, Use, connect
@@ -88,6 +88,14 @@ class PostgresWork:
     def mark_started(self, claims: Sequence[Claim]) -> None:
         """Mark jobs that have been running for a moment."""
         self._claims.mark_started(claims)
+
+    def mark_progress(self, marks: Sequence[Mark]) -> None:
+        """Keep how far jobs are."""
+        self._claims.mark_progress(marks)
+
+    def quarantine(self, kind: str, why: str) -> bool:
+        """Have every claim skip a kind until somebody resumes it; whether it was not paused yet."""
+        return controls.quarantine(self._conn, kind, why)
 
     def held(self) -> list[Held]:
         """What the database thinks this process holds."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
 _STATE, _START_TIME = 0, 19  # fields of /proc/PID/stat after the command's closing parenthesis
 
 
@@ -105,6 +106,11 @@ def die_with_parent(number: signal.Signals, parent: int | None = None) -> None:
     _prctl(_PR_SET_PDEATHSIG, number)
     if parent is not None and os.getppid() != parent:
         os.kill(os.getpid(), number)
+
+
+def forbid_new_privileges() -> None:
+    """Have no program that this process starts gain rights (setuid, setgid, capabilities)."""
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def adopt_orphans() -> None:

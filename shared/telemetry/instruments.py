@@ -126,6 +126,18 @@ class Instruments:
         self.child_kills_total = Counter(
             files, "child_kills_total", "Children killed by their parent.", ["queue", "reason"]
         )
+        self.quarantines_total = Counter(
+            files,
+            "quarantines_total",
+            "Kinds quarantined because their jobs killed one child after the other.",
+            ["queue", "kind"],
+        )
+        self.child_recycles_total = Counter(
+            files,
+            "child_recycles_total",
+            "Children replaced between jobs, for what they had reached: jobs, age, memory.",
+            ["queue", "reason"],
+        )
         self.child_exits_total = Counter(
             files, "child_exits_total", "Children that ended, by cause.", ["queue", "cause"]
         )

@@ -29,6 +29,14 @@ def hold(ctx: Context, args: dict[str, Any]) -> None:
         until(lambda: file.exists() or time.monotonic() >= end, PATIENCE, "the test lets go")
 
 
+def stages(ctx: Context, args: dict[str, Any]) -> None:
+    """Tells how far it is, very often; then runs as `hold` does, and fails."""
+    for n in range(1, 5001):
+        ctx.progress(n, args.get("of"))
+    hold(ctx, args)
+    raise ValueError("halfway")
+
+
 async def coroutine(ctx: Context, args: dict[str, Any]) -> Any:
     """Answers like `answer`, after it has awaited."""
     await asyncio.wait([asyncio.get_running_loop().run_in_executor(None, str)])
@@ -72,6 +80,7 @@ HERE = "tests.conformance.app"
 APP = f"{HERE}:app"
 app = App(
     include_site=False,
+    environment=("TEST_*",),
     queues=(
         Queue("c", children=4, timeout=30, poll=1, awaited=True),
         Queue("one", children=1, awaited=True),
@@ -86,6 +95,7 @@ app = App(
         _kind("fail", "tests.support.app:fail", max_attempts=3),
         _kind("answer", "tests.support.app:answer", max_attempts=1),
         _kind("coroutine", f"{HERE}:coroutine", max_attempts=1),
+        _kind("stages", f"{HERE}:stages", max_attempts=1),
         _kind("hooked", "tests.support.app:fail", max_attempts=3),
         _kind("away", f"{HERE}:away", outage=Outage(("ConnectionError",), delay=0.1)),
         _kind("slow_away", f"{HERE}:away", outage=Outage((OSError,), delay=5, horizon=60)),

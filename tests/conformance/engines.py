@@ -106,10 +106,12 @@ class Bench:
             raise RolledBack
 
     @contextmanager
-    def held(self, kind: str = "hold", **opts: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    def held(
+        self, kind: str = "hold", more: dict[str, Any] | None = None, **opts: Any
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
         """A job (and its args) that runs as long as the block does."""
         file = self.engine.home / f"go-{secrets.token_hex(6)}"
-        args = {"file": str(file)}
+        args = {"file": str(file), **(more or {})}
         with self.engine.work():
             try:
                 job = self.enqueue(kind, args, **opts)

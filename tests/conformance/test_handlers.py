@@ -5,6 +5,7 @@ jobs that are put off while what they depend on is away.
 from __future__ import annotations
 
 from tests.conformance.engines import Bench
+from tests.support.waiting import until
 
 
 def test_an_async_handler_answers_and_fails_like_any_other(bench: Bench) -> None:
@@ -70,3 +71,19 @@ def test_explain_says_that_the_dependency_is_away(bench: Bench) -> None:
     assert told.until is not None
     assert (told.state, told.facts["cause"]) == ("pending", "outage")
     bench.inspector.cancel(job)
+
+
+def test_progress_is_shown_while_a_job_runs_and_the_last_word_is_never_lost(bench: Bench) -> None:
+    with bench.held("stages") as (job, _):
+        shown = until(lambda: bench.inspector.get(job).progress, 10, "the job's progress")
+        assert (shown.n, shown.of, str(shown)) == (5000, None, "5000")
+    with bench.held("stages", {"of": 8000}) as (job, _):
+        shown = until(lambda: bench.inspector.get(job).progress, 10, "the job's progress")
+        assert (shown.n, shown.of) == (5000, 8000)
+        told = bench.inspector.explain(job)
+        assert "attempt 1 of 1 (5000 of 8000 done), until" in told.sentence
+        assert told.facts["progress"] == "5000 of 8000"
+        answer = bench.waits.wait(job, 0)
+        assert (answer.finished, answer.progress) == (False, shown)
+    assert bench.final(job).progress is None
+    assert bench.waits.wait(job, 0).progress is None

@@ -34,7 +34,7 @@ REACHED = re.compile(
 )
 CAMEL = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)(?:\(.*?\))?`")
 FOR_HOOKS = {"outcome"}
-FOREIGN = {"KeyboardInterrupt"}
+FOREIGN = {"KeyboardInterrupt", "MemoryError"}
 
 
 def table(first: str) -> dict[str, list[str]]:

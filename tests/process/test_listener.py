@@ -78,6 +78,18 @@ def test_a_wait_ends_with_the_job(http, conn, programs):
     assert time.monotonic() - finished < 0.4, "answered by the slow poll, not by the notice"
 
 
+def test_a_running_job_tells_how_far_it_is(http, conn):
+    job_id = enqueue(conn)
+    conn.execute(
+        "insert into weirkeeper.running (job_id, run, attempt, queue, kind, priority, epoch, token,"
+        " progress) select id, 1, 0, queue, kind, 2, 1, 1, %s from weirkeeper.job where id = %s",
+        [json.dumps({"n": 40, "of": None}), job_id],
+    )
+    answer = http.get(f"/v1/jobs/{job_id}/wait", params={"max": 0})
+    assert (answer.status_code, answer.json()["state"]) == (202, "running")
+    assert answer.json()["progress"] == {"n": 40, "of": None}
+
+
 def test_not_yet_when_the_bound_passes(http, conn):
     job_id = enqueue(conn)
     for bound, least in ((0, 0.0), (0.3, 0.3)):

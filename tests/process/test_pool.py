@@ -100,7 +100,7 @@ def test_a_dead_child_is_a_crash_with_its_evidence(
     bench: PoolBench, do: str, args: dict[str, int], cause: str, evidence: dict[str, object]
 ) -> None:
     end = bench.run(do, **args)
-    assert (end.outcome, end.cause, end.evidence) == ("crashed", cause, evidence)
+    assert (end.outcome, end.cause, end.evidence, end.death) == ("crashed", cause, evidence, True)
     bench.ready()
     assert bench.run("ok").outcome == "completed"
 
@@ -117,7 +117,8 @@ def test_an_outcome_that_was_sent_before_death_counts(bench: PoolBench) -> None:
 
 def test_a_handler_that_closes_the_pipe_loses_only_its_child(bench: PoolBench) -> None:
     end = bench.run("close")
-    assert (end.outcome, end.cause) == ("crashed", "SIGKILL")
+    assert (end.outcome, end.cause, end.death) == ("crashed", "protocol", False)
+    assert end.evidence["signal"] == "SIGKILL"
     bench.ready()
 
 
@@ -219,6 +220,23 @@ def test_a_child_that_never_says_hello_is_killed(
     monkeypatch.setattr("workers.pool.pool.BOOT", 0.3)
     with pool_bench(short_tmp, target=pool_child.hang) as bench:
         bench.turn_until(lambda: bench.pool._respawn.boot_failures >= 2, 20, "two hung boots")
+
+
+def test_a_replacement_that_hangs_while_it_boots_is_killed_and_its_siblings_work_on(
+    short_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.pool.pool.BOOT", 1.5)
+    file = short_tmp / "hang"
+    monkeypatch.setenv("TEST_HANG", str(file))
+    with pool_bench(short_tmp, target=pool_child.hang_if_told) as bench:
+        bench.ready()
+        file.touch()
+        assert bench.run("die", signal=int(signal.SIGKILL)).outcome == "crashed"
+        bench.turn_until(lambda: not file.exists(), 5, "the replacement hangs")
+        killed = bench.instruments.child_kills_total.labels("test", "boot")
+        while not killed.get():
+            assert bench.run("ok").outcome == "completed"
+        bench.ready()
 
 
 def test_no_process_is_left_when_the_pool_closes(short_tmp: Path) -> None:

@@ -133,6 +133,7 @@ def _kind(name: str, **more: Any) -> Kind:
 
 app = App(
     include_site=False,
+    environment=("TEST_*",),
     queues=(Queue("t", children=4, timeout=30, poll=0.1, awaited=True), Queue("u", children=1)),
     kinds=(
         _kind("ok"),

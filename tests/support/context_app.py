@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import os
 import socket
+import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from shared.events.event import Event
 from shared.jobs.context import Context
 from tests.support.app import SOON, effect, write
-from weirkeeper import App, Completed, EventType, Jobs, Kind, Queue, Recorder, Subscription
+from weirkeeper import (
+    App,
+    Completed,
+    EventType,
+    Jobs,
+    Kind,
+    Limits,
+    Queue,
+    Recorder,
+    Subscription,
+)
 
 APP = "tests.support.context_app:app"
 
@@ -153,6 +166,41 @@ def own_database(ctx: Context, args: dict[str, Any]) -> None:
             other.execute("select 1")
 
 
+def surroundings(ctx: Context, args: dict[str, Any]) -> Completed:
+    """What the child was given, and what the kernel holds against it."""
+    status = Path("/proc/self/status").read_text()
+    begun = Path("/proc/self/environ").read_bytes().split(b"\0")
+    shown = subprocess.run(["env"], capture_output=True, text=True, timeout=10, check=True)
+    with effect(ctx):
+        return Completed(
+            {
+                "variables": dict(os.environ),
+                "begun": sorted(line.partition(b"=")[0].decode() for line in begun if line),
+                "program": sorted(line.partition("=")[0] for line in shown.stdout.splitlines()),
+                "no_new_privileges": "NoNewPrivs:\t1" in status,
+            }
+        )
+
+
+def hog(ctx: Context, args: dict[str, Any]) -> Completed:
+    with effect(ctx):
+        return Completed(len(bytearray(args["mib"] << 20)) >> 20)
+
+
+def open_many(ctx: Context, args: dict[str, Any]) -> Completed:
+    with effect(ctx), ExitStack() as stack:
+        for _ in range(args["files"]):
+            stack.enter_context(Path("/dev/null").open())
+        return Completed(args["files"])
+
+
+def burn(ctx: Context, args: dict[str, Any]) -> None:
+    with effect(ctx):
+        end = time.monotonic() + args["seconds"]
+        while time.monotonic() < end:
+            sum(range(1000))
+
+
 def traced(ctx: Context, args: dict[str, Any]) -> Completed:
     """Enqueues and records more, with its own trace or that of the job."""
     with effect(ctx), ctx.connection() as conn, conn.transaction():
@@ -185,12 +233,17 @@ def noted(ctx: Context) -> Iterator[None]:
 def _kind(name: str, **more: Any) -> Kind:
     more.setdefault("backoff", SOON)
     more.setdefault("max_attempts", 1)
-    return Kind(f"t.{name}", more.pop("queue", "t"), f"tests.support.context_app:{name}", **more)
+    handler = more.pop("handler", name)
+    return Kind(f"t.{name}", more.pop("queue", "t"), f"tests.support.context_app:{handler}", **more)
 
 
 app = App(
     include_site=False,
-    queues=(Queue("t", children=2, timeout=30, poll=0.1, awaited=True), Queue("u", children=1)),
+    environment=("TEST_*",),
+    queues=(
+        Queue("t", children=2, timeout=30, poll=0.1, awaited=True),
+        Queue("u", children=1, new_privileges=True),
+    ),
     kinds=(
         _kind("echo", queue="u"),
         _kind("await_for_ever", timeout=0.5),
@@ -201,6 +254,13 @@ app = App(
         _kind("kept"),
         _kind("network_async"),
         _kind("own_database"),
+        _kind("surroundings"),
+        _kind("surroundings_of_u", handler="surroundings", queue="u"),
+        _kind("hog", queue="u", limits=Limits(memory_mib=200)),
+        _kind("hog_freely", handler="hog", queue="u"),
+        _kind("open_many", queue="u", limits=Limits(open_files=64)),
+        _kind("open_freely", handler="open_many", queue="u"),
+        _kind("burn", queue="u", limits=Limits(cpu_seconds=1)),
         _kind("traced"),
         _kind("traced_async"),
     ),

@@ -7,6 +7,7 @@ from weirkeeper import App, Kind
 
 app = App(
     include_site=False,
+    environment=("TEST_*",),
     kinds=tuple(
         Kind(f"long.{queue.name}", queue.name, "tests.support.app:sleep", timeout=60)
         for queue in QUEUES

@@ -37,6 +37,16 @@ def hang(channel: socket.socket, server: int) -> None:
     time.sleep(600)
 
 
+def hang_if_told(channel: socket.socket, server: int) -> None:
+    """A child that never says hello if a file tells so; it takes the file away."""
+    try:
+        Path(os.environ["TEST_HANG"]).unlink()
+    except FileNotFoundError:
+        main(channel, server)
+    else:
+        hang(channel, server)
+
+
 def attempt(job: dict[str, Any]) -> Outcome:
     """Do what the job says."""
     args = job["args"]
@@ -61,6 +71,32 @@ def start_programs(args: dict[str, Any]) -> None:
     if args.get("then") == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(600)
+
+
+def hog(args: dict[str, Any]) -> None:
+    """Holds so many MiB, for so long."""
+    held = bytearray(args["mib"] << 20)
+    held[::4096] = b"x" * len(held[::4096])
+    time.sleep(args["seconds"])
+
+
+LEAKED: list[bytes] = []
+
+
+def leak(args: dict[str, Any]) -> None:
+    """Never gives back so many MiB."""
+    LEAKED.append(os.urandom(1) * (args["mib"] << 20))
+
+
+def burn(args: dict[str, Any]) -> None:
+    """Computes, and does not wait."""
+    end = time.monotonic() + args["seconds"]
+    while time.monotonic() < end:
+        sum(range(1000))
+    if args.get("then") == "die":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if args.get("then") == "fail":
+        raise ValueError("burnt")
 
 
 def swallow(args: dict[str, Any]) -> str:
@@ -95,6 +131,9 @@ ACTIONS = {
     "exit": lambda args: os._exit(args["code"]),
     "die": lambda args: os.kill(os.getpid(), args["signal"]),
     "stuck": stuck,
+    "hog": hog,
+    "leak": leak,
+    "burn": burn,
     "programs": start_programs,
     "swallow": swallow,
     "close": lambda _: (os.closerange(3, 60), time.sleep(600)),

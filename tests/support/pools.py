@@ -14,8 +14,9 @@ from shared.telemetry.instruments import open_instruments
 from tests.support import pool_child
 from workers.pool.chunk import End, Job, Run
 from workers.pool.forkserver import ForkServer, Target
+from workers.pool.limits import Limits
 from workers.pool.meters import PoolMeters
-from workers.pool.pool import Limits, Pool
+from workers.pool.pool import Pool
 from workers.pool.slot import Slot
 
 
@@ -23,6 +24,7 @@ class BenchJob(NamedTuple):
     """A job."""
 
     job_id: int
+    kind: str  # what it does
     line: bytes
     timeout: float
 
@@ -30,13 +32,14 @@ class BenchJob(NamedTuple):
 class PoolBench:
     """A pool and the ends that it gave."""
 
-    def __init__(self, home: Path, size: int, grace: float, target: Target) -> None:
+    def __init__(self, home: Path, limits: Limits, target: Target) -> None:
         self.instruments = open_instruments(home, "test")
         self.ends: list[End] = []
         self.server = ForkServer(target, ["tests.support.pool_child"], home)
         meters = PoolMeters(self.instruments, "test")
+        self.progress: dict[int, tuple[float, float | None]] = {}
         self.back: list[int] = []  # ids of jobs that were returned
-        self.pool = Pool(self.server, Limits(size, grace), self, meters)
+        self.pool = Pool(self.server, limits, self, meters)
         self._key = 0
 
     def ended(self, end: End) -> None:
@@ -51,6 +54,10 @@ class PoolBench:
     def returned(self, jobs: Sequence[Job]) -> None:
         """As the pool's client."""
         self.back += [job.job_id for job in jobs]
+
+    def progressed(self, job_id: int, n: float, of: float | None) -> None:
+        """As the pool's client."""
+        self.progress[job_id] = (n, of)
 
     def turn_until(self, predicate: Callable[[], Any], timeout: float, what: str) -> Any:
         """Turn the loop until the predicate gives something true."""
@@ -79,7 +86,7 @@ class PoolBench:
         """A job that is not handed over yet."""
         self._key += 1
         line = json.dumps({"id": str(self._key), "args": {"do": do, **args}})
-        return BenchJob(self._key, line.encode(), timeout)
+        return BenchJob(self._key, do, line.encode(), timeout)
 
     def child_of(self, key: int) -> Slot:
         """The child that holds a job."""
@@ -118,11 +125,15 @@ class PoolBench:
 
 @contextmanager
 def pool_bench(
-    home: Path, size: int = 2, grace: float = 0.5, target: Target = pool_child.main
+    home: Path,
+    size: int = 2,
+    grace: float = 0.5,
+    target: Target = pool_child.main,
+    **limits: Any,
 ) -> Iterator[PoolBench]:
     """Make a pool; close it at the end."""
     adopt_orphans()
-    bench = PoolBench(home, size, grace, target)
+    bench = PoolBench(home, Limits(size, grace, **limits), target)
     try:
         yield bench
     finally:

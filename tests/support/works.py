@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shared.config.queues import Queue
 from shared.jobs.kinds import Kind
-from shared.jobs.work import Claim, Completed, Cut, DeadOwner, Finish, Held
+from shared.jobs.work import Claim, Completed, Cut, DeadOwner, Finish, Held, Mark
 from shared.telemetry.instruments import open_instruments
 from workers.assignment import Assignment
 from workers.verdicts import plain
@@ -75,6 +75,13 @@ class ScriptedWork:
 
     def mark_started(self, claims: Sequence[Claim]) -> None:
         self.said.extend(f"mark {claim.job_id}" for claim in claims)
+
+    def mark_progress(self, marks: Sequence[Mark]) -> None:
+        self.said.extend(f"{mark.job_id}: {mark.progress}" for mark in marks)
+
+    def quarantine(self, kind: str, why: str) -> bool:
+        self.said.append(f"quarantine {kind}: {why}")
+        return True
 
     def held(self) -> list[Held]:
         return self.rows

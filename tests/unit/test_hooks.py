@@ -17,13 +17,14 @@ from shared.services.coroutines import Coroutines
 from tests.unit.test_runner import JOB, Session
 from workers.handlers.registry import Handler
 from workers.pool.child import Stopped
-from workers.runner import Runner
+from workers.runner import Runner, Surroundings
 
 
 def run(function, *hooks, away=(), job=JOB):
     with closing(Coroutines()) as coroutines:
         handlers = {"t.ok": Handler(function, wants_event=False, away=away, put_off=5.0)}
-        return Runner(handlers, Session(), lambda: False, coroutines, hooks)(job)
+        around = Surroundings(Session(), lambda: False, print, coroutines)
+        return Runner(handlers, hooks, around)(job)
 
 
 class Watch:

@@ -15,7 +15,7 @@ from shared.jobs.outcomes import Completed, Discard, Retry, Snooze
 from shared.services.coroutines import Coroutines
 from workers.handlers.registry import Handler
 from workers.pool.child import Stopped
-from workers.runner import Runner, outcome_of
+from workers.runner import Runner, Surroundings, outcome_of
 
 JOB = {
     "id": "7", "run": 2, "attempt": 1, "max_attempts": 5, "kind": "t.ok", "timeout_ms": 1000,
@@ -36,11 +36,11 @@ class Session:
         return self.event
 
 
-def run(function, session=None, *, wants_event=False, job=None, asked=False):
+def run(function, session=None, *, wants_event=False, job=None, asked=False, report=print):
     handlers = {"t.ok": Handler(function, wants_event)}
     with closing(Coroutines()) as coroutines:
-        runner = Runner(handlers, session or Session(), lambda: asked, coroutines)
-        return runner(job or JOB)
+        around = Surroundings(session or Session(), lambda: asked, report, coroutines)
+        return Runner(handlers, (), around)(job or JOB)
 
 
 @pytest.mark.parametrize(
@@ -165,3 +165,13 @@ def test_what_a_generator_function_returns_is_no_answer():
         return (n for n in range(3))
 
     assert "got generator" in run(hidden).error
+
+
+def test_progress_is_reported_as_numbers_and_nothing_else_is_taken():
+    told = []
+    run(lambda ctx, _: ctx.progress(3, 10), report=lambda *given: told.append(given))
+    run(lambda ctx, _: ctx.progress(0.5), report=lambda *given: told.append(given))
+    assert told == [(3.0, 10.0), (0.5, None)]
+    for wrong in ((-1, None), (math.nan, None), (math.inf, 1), (1, -1), ("1", 2), (True, 2)):
+        done = run(lambda ctx, _, wrong=wrong: ctx.progress(*wrong))
+        assert done.error.startswith("InvalidArguments: progress: expected numbers"), wrong

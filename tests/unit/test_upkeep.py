@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shared.jobs.work import DeadOwner, Held
+from shared.jobs.inspect import Progress
+from shared.jobs.work import DeadOwner, Held, Mark
 from tests.support.works import Clock, ScriptedWork, assignment, claim
 from workers.producer import Producer
 from workers.upkeep import STUCK, ClaimsStuck, Upkeep
@@ -14,12 +15,22 @@ class FakeExecutor:
     """Has what the test gives it."""
 
     def __init__(self):
+        self.told = []
+        self.poison = []
         self.started = []
         self.stale = []
         self.space = 2
 
     def unmarked(self):
         return self.started
+
+    def poisonous(self):
+        found, self.poison = self.poison, []
+        return found
+
+    def marks(self):
+        told, self.told = self.told, []
+        return told
 
     def take_back(self, older=0.0):
         return self.stale
@@ -108,6 +119,29 @@ def test_started_jobs_are_marked(upkeep, work, executor):
     executor.started = [claim(5)]
     upkeep.turn(work)
     assert "mark 5" in work.said
+
+
+def test_what_jobs_told_of_their_progress_is_kept_about_once_a_second(
+    upkeep, work, executor, clock
+):
+    kept = []
+    for seconds in (0, 0.5, 0.6):
+        clock.now += seconds
+        executor.told.append(Mark(5, 35, Progress(seconds, 4)))
+        upkeep.turn(work)
+        kept.append([line for line in work.said if line.startswith("5: ")])
+    assert kept == [["5: 0 of 4"], ["5: 0 of 4"], ["5: 0 of 4", "5: 0.5 of 4", "5: 0.6 of 4"]]
+
+
+def test_a_kind_beyond_its_crash_budget_is_quarantined_before_anything_else(upkeep, work, executor):
+    executor.poison = [("t.ok", "5 children in a row died: …")]
+    executor.stale = [claim(8)]
+    upkeep.turn(work)
+    executor.stale = []
+    assert work.said[0] == "quarantine t.ok: 5 children in a row died: …"
+    assert 8 in work.given
+    upkeep.turn(work)
+    assert sum("quarantine" in line for line in work.said) == 1
 
 
 def test_up_but_idle_is_an_error(upkeep, work, clock):

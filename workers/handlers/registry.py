@@ -14,6 +14,7 @@ from typing import Any
 from shared.app import App
 from shared.jobs.handler import load_handler
 from shared.jobs.kinds import Kind
+from shared.jobs.limits import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,14 @@ class Handler:
     Attributes:
         away: exceptions which mean that what it depends on is away.
         put_off: seconds until the next try then.
+        limits: what one run may use.
     """
 
     function: Callable[..., Any]
     wants_event: bool
     away: tuple[type[Exception], ...] = ()
     put_off: float = 0.0
+    limits: Limits | None = None
 
 
 def load_handlers(app: App, queue: str) -> dict[str, Handler]:
@@ -44,6 +47,11 @@ def load_handlers(app: App, queue: str) -> dict[str, Handler]:
 
 def _load(kind: Kind, *, wants_event: bool) -> Handler:
     function = load_handler(kind, wants_event=wants_event)
-    if kind.outage is None:
-        return Handler(function, wants_event)
-    return Handler(function, wants_event, kind.outage.load(kind.name), kind.outage.delay)
+    outage = kind.outage
+    return Handler(
+        function,
+        wants_event,
+        away=() if outage is None else outage.load(kind.name),
+        put_off=0.0 if outage is None else outage.delay,
+        limits=kind.limits,
+    )

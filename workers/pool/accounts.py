@@ -7,7 +7,7 @@ one of three calls of the `Client`. What a child has not said is read from its w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from shared.clock import Clock
@@ -30,6 +30,10 @@ class Client(Protocol):
 
     def returned(self, jobs: Sequence[Job]) -> None:
         """Jobs were not begun: they are the client's again, in order."""
+        ...
+
+    def progressed(self, job_id: int, n: float, of: float | None) -> None:
+        """A job told how far it is; it goes on."""
         ...
 
 
@@ -94,6 +98,13 @@ class Accounts:
         if seen is not None:
             self._completed(chunk, *seen)
 
+    def progress(self, slots: Iterable[Slot]) -> None:
+        """Tell what jobs told of how far they are, since this was last called."""
+        for slot in slots:
+            told = slot.progressed()
+            if told is not None:
+                self._client.progressed(*told)
+
     def take_back(self, slot: Slot, leave: int = 0) -> None:
         """Take back what a child has not begun.
 
@@ -103,13 +114,12 @@ class Accounts:
         """
         self.returned(slot.take_back(leave))
 
-    def died(self, slot: Slot, code: int, lost: bool) -> None:
+    def died(self, slot: Slot, death: ends.Death) -> None:
         """A child is dead and reaped, its pipe empty: only the job that ran is hurt.
 
         Args:
             slot: the child.
-            code: its exit code.
-            lost: it died with its fork server.
+            death: how it died.
         """
         end, slot.farewell = slot.farewell, None
         if end is not None:
@@ -118,6 +128,7 @@ class Accounts:
             return
         back = slot.take_back()
         running = slot.running()
+        seen = {} if running is None else slot.seen(running[0])
         chunk, slot.chunk = slot.chunk, None
         now = self._clock.monotonic()
         if running is not None:
@@ -128,7 +139,7 @@ class Accounts:
                 chunk.end(place + 1, now)
                 seconds = max(0.0, now - began)
                 time = ends.Time(self._wall() - seconds, seconds)
-                self._client.ended(ends.died(slot, job, code, lost, time))
+                self._client.ended(ends.died(slot, job, death, time, seen))
         self.returned([*chunk.cut(len(chunk)), *back])
 
     def _completed(

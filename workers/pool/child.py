@@ -22,7 +22,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from shared.clock import SYSTEM
+from shared.clock import SYSTEM, cpu_seconds
 from shared.jobs.failures import clean, stack
 from shared.services.process import adopt_orphans, die_with_parent
 from shared.services.service import ServiceThread
@@ -39,10 +39,13 @@ from workers.pool.messages import (
     encode_reply,
 )
 from workers.pool.progress import Progress
+from workers.pool.usage import own_peak
 
 ASK = signal.SIGUSR1  # stop the running job
 STACK = signal.SIGUSR2  # write the Python stack to the memory file
 _NOT_FOR_US = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+_BADLY = ("failed", "stopped")
 
 Attempt = Callable[[dict[str, Any]], Outcome]
 
@@ -59,12 +62,16 @@ class Interruption:
     """Raises Stopped in the main thread when asked, but only in the job that was named.
 
     A child is asked at most once: its parent replaces it afterwards, whatever it answers.
+
+    Attributes:
+        gently: stops the job in another way (a coroutine is cancelled); whether it could.
     """
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._number = 0  # of the job that runs, or ran last
         self._running = False
+        self.gently: Callable[[], bool] = lambda: False
 
     @property
     def asked(self) -> bool:
@@ -78,7 +85,12 @@ class Interruption:
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
         if self._running and self.asked:
             self._running = False
-            raise Stopped
+            if not self.gently():
+                raise Stopped
+
+    def report(self, n: float, of: float | None) -> None:
+        """Tell the parent how far the running job is. From any thread."""
+        self._progress.tell(self._number, n, of)
 
     def guard(self, attempt: Attempt, number: int, job: dict[str, Any]) -> Outcome:
         """Run an attempt; an interrupted one becomes the outcome "stopped"."""
@@ -142,9 +154,12 @@ def _run(
     """
     ended, told = 0, False
     since = 0.0
+    cpu = cpu_seconds()
+    progress.begins(cpu)
     for job in order.jobs:
         number = order.first + ended
         began = progress.move(number)
+        progress.weigh(began)
         if not progress.begin():
             told = False
             break
@@ -154,6 +169,8 @@ def _run(
         if told:
             now = SYSTEM.monotonic()
             outcome.index, outcome.seconds, since = ended, now - began, now
+            if outcome.outcome in _BADLY:
+                outcome.used = (cpu_seconds() - cpu, own_peak())
             send(channel, encode_reply(outcome))
         ended += 1
     now = progress.move(order.first + ended)

@@ -24,6 +24,11 @@ class Job(Protocol):
         ...
 
     @property
+    def kind(self) -> str:
+        """Its kind, by which it is limited."""
+        ...
+
+    @property
     def line(self) -> bytes:
         """The job as a JSON object."""
         ...
@@ -45,6 +50,7 @@ class End:
         result: JSON text.
         delay: seconds of a snooze, or in place of the kind's backoff.
         seconds: that it ran.
+        death: its child died of itself, or of the job; nobody here had killed it.
     """
 
     key: int
@@ -56,6 +62,7 @@ class End:
     cause: str | None = None
     delay: float | None = None
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    death: bool = False
 
 
 class Run(NamedTuple):

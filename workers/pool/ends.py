@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import signal
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from workers.pool.chunk import End, Job
 from workers.pool.messages import Outcome
 from workers.pool.slot import Slot
+from workers.pool.watch import CPU, MEMORY
 
 # A child that was asked to stop and ends its job in one of these ways has really ended it.
 _OWN_WORD = ("completed", "snoozed", "discarded")
-_ASKED = ("timeout", "interrupted", "cancelled")
+_ASKED = ("timeout", "interrupted", "cancelled", CPU)
+_OUTCOMES = {CPU: "timeout"}  # of a reason, where it is not the same word
 
 
 class Time(NamedTuple):
@@ -19,6 +22,20 @@ class Time(NamedTuple):
 
     started_at: float
     seconds: float
+
+
+class Death(NamedTuple):
+    """How a child died.
+
+    Attributes:
+        code: its exit code.
+        lost: it died with its fork server.
+        out_of_memory: the kernel killed it for want of memory.
+    """
+
+    code: int
+    lost: bool = False
+    out_of_memory: bool = False
 
 
 def told(slot: Slot, job: Job, outcome: Outcome, run: Time) -> End:
@@ -30,8 +47,9 @@ def told(slot: Slot, job: Job, outcome: Outcome, run: Time) -> End:
     stopped = outcome.outcome == "stopped" or (
         slot.asked == outcome.index and outcome.outcome not in _OWN_WORD
     )
+    evidence = _evidence(slot, outcome)
     if stopped:
-        return _stopped(slot, job, outcome.stack, run)
+        return _stopped(slot, job, run, evidence)
     return End(
         key=job.job_id,
         outcome=outcome.outcome,
@@ -41,13 +59,23 @@ def told(slot: Slot, job: Job, outcome: Outcome, run: Time) -> End:
         error=outcome.error,
         cause="exception" if outcome.outcome == "failed" else None,
         delay=outcome.delay,
-        evidence={"stack": outcome.stack} if outcome.stack else {},
+        evidence=evidence,
     )
 
 
-def died(slot: Slot, job: Job, code: int, lost: bool, run: Time) -> End:
+def _evidence(slot: Slot, outcome: Outcome) -> dict[str, Any]:
+    """Of a run that the child told of: its own report is nearer than our last sample."""
+    if outcome.used is None:
+        return {"stack": outcome.stack} if outcome.stack else {}
+    cpu, peak = outcome.used
+    found = slot.seen(outcome.index)
+    found |= {"cpu_seconds": round(cpu, 2), "max_rss_mib": round(peak, 1)}
+    return found | ({"stack": outcome.stack} if outcome.stack else {})
+
+
+def died(slot: Slot, job: Job, death: Death, run: Time, seen: Mapping[str, Any]) -> End:
     """The end of the job that ran in a child when it died."""
-    if lost:
+    if death.lost:
         return End(
             key=job.job_id,
             outcome="lost",
@@ -57,15 +85,21 @@ def died(slot: Slot, job: Job, code: int, lost: bool, run: Time) -> End:
             cause="pool_lost",
         )
     if slot.reason in _ASKED:
-        return _stopped(slot, job, None, run)
+        return _stopped(slot, job, run, seen)
+    code, killed = death.code, slot.reason
+    how: dict[str, Any] = {"signal": _signal(code)} if code < 0 else {"exit_code": code}
+    if death.out_of_memory:
+        how["out_of_memory"] = True
+    cause = "out_of_memory" if death.out_of_memory else _signal(code) or "exit"
     return End(
         key=job.job_id,
         outcome="crashed",
         started_at=run.started_at,
         seconds=run.seconds,
-        error=_epitaph(code, slot.reason),
-        cause=_signal(code) or slot.reason or "exit",
-        evidence={"signal": _signal(code)} if code < 0 else {"exit_code": code},
+        error=_epitaph(death, killed, seen),
+        cause=killed or cause,
+        evidence={**seen, **how},
+        death=not killed,
     )
 
 
@@ -91,28 +125,31 @@ def cause_of_death(code: int, reason: str) -> str:
     return "exit" if code else "left"
 
 
-def _stopped(slot: Slot, job: Job, stack: str | None, run: Time) -> End:
+def _stopped(slot: Slot, job: Job, run: Time, evidence: Mapping[str, Any]) -> End:
     error = {
         "timeout": f"ran longer than its timeout of {job.timeout:g} s",
         "cancelled": "cancelled by hand while it ran",
+        CPU: f"used more CPU time than its kind may: {evidence.get('cpu_seconds', '?')} s",
     }.get(slot.reason, "interrupted: the process stops")
-    evidence = slot.evidence()
-    if stack:
-        evidence["stack"] = stack
     return End(
         key=job.job_id,
-        outcome=slot.reason or "interrupted",
+        outcome=_OUTCOMES.get(slot.reason, slot.reason or "interrupted"),
         started_at=run.started_at,
         seconds=run.seconds,
         error=error,
         cause=slot.reason,
-        evidence=evidence,
+        evidence={**evidence, **slot.stacks()},
     )
 
 
-def _epitaph(code: int, reason: str) -> str:
+def _epitaph(death: Death, reason: str, seen: Mapping[str, Any]) -> str:
+    code = death.code
+    if reason == MEMORY:
+        return f"child killed: it used more memory than its kind may, {seen.get('max_rss_mib')} MiB"
     if reason:
         return f"child killed: {reason}"
+    if death.out_of_memory:
+        return f"child killed by the kernel, out of memory (signal {-code})"
     if code < 0:
         return f"child died by signal {-code} ({_signal(code)})"
     return f"child exited with code {code}"

@@ -13,14 +13,15 @@ import os
 import signal
 import socket
 import struct
+import subprocess
 import termios
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import multiprocess
-from multiprocess import forkserver, resource_tracker
+from multiprocess import forkserver, resource_tracker, util
 from multiprocess import process as multiprocess_process
 
 _MAX_SOCKET_FOLDER = 70  # characters; a socket's path may have 107
@@ -39,12 +40,21 @@ class ForkServer:
         target: run in each child as `target(channel, pid of the server)`; an importable function.
         preload: modules that the server imports before it forks.
         folder: for the server's socket; None = a temporary one.
+        environment: all that the server and its children get; None = ours.
     """
 
-    def __init__(self, target: Target, preload: Sequence[str], folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        preload: Sequence[str],
+        folder: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._target = target
         self._pidfd: int | None = None
         self._pid: int | None = None
+        self._environment = environment
+        util.spawnv_passfds = self._launch  # how multiprocess starts a server
         self._context = multiprocess.get_context("forkserver")
         self._context.set_forkserver_preload(list(preload))
         _no_resource_tracker()
@@ -63,6 +73,14 @@ class ForkServer:
         if pid != self._pid:
             self._forget()
             self._pid, self._pidfd = pid, os.pidfd_open(pid)
+
+    def _launch(self, path: bytes, words: Sequence[bytes], descriptors: Sequence[int]) -> int:
+        """Start the server's program, as multiprocess would, but with an environment of its own."""
+        program = subprocess.Popen(
+            words, executable=path, pass_fds=descriptors, env=self._environment
+        )
+        program.returncode = 0  # multiprocess waits for it, nobody else
+        return program.pid
 
     def spawn(self, name: str, channel: socket.socket) -> Any:
         """Start a child; waits for the server's imports when it is new.

@@ -36,6 +36,8 @@ class Outcome(msgspec.Struct, tag="outcome", tag_field="type", omit_defaults=Tru
         delay: seconds of a snooze, or in place of the kind's backoff.
         stack: Python traceback of a failure.
         seconds: that it ran.
+        used: CPU seconds of the run, and MiB of memory that the child has held at most; of runs
+            that did not go well.
     """
 
     outcome: str
@@ -45,6 +47,7 @@ class Outcome(msgspec.Struct, tag="outcome", tag_field="type", omit_defaults=Tru
     delay: float | None = None
     stack: str | None = None
     seconds: float = 0.0
+    used: tuple[float, float] | None = None
 
     @property
     def plain(self) -> bool:

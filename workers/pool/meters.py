@@ -39,6 +39,10 @@ class PoolMeters:
         """Count a child that we killed."""
         self._instruments.child_kills_total.labels(self._queue, reason).inc()
 
+    def recycled(self, reason: str) -> None:
+        """Count a child that had served long enough: jobs, age, memory."""
+        self._instruments.child_recycles_total.labels(self._queue, reason).inc()
+
     def ended(self, cause: str) -> None:
         """Count a child that ended: signal, exit, lost, or left (was told to)."""
         self._instruments.child_exits_total.labels(self._queue, cause).inc()

@@ -13,7 +13,6 @@ import logging
 import selectors
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from math import inf
 
@@ -24,11 +23,13 @@ from workers.pool.accounts import Accounts, Client
 from workers.pool.channel import Inbox, MessageTooLong, open_pair
 from workers.pool.chunk import Job
 from workers.pool.forkserver import ForkServer, SpawnFailed, server_is_gone
+from workers.pool.limits import Limits
 from workers.pool.messages import Done, Hello, Outcome, Reply
 from workers.pool.meters import PoolMeters
 from workers.pool.respawn import Respawn
 from workers.pool.slot import STALL, Slot, State
 from workers.pool.tree import Orphans
+from workers.pool.watch import MEMORY, Watch
 
 BOOT = 10.0  # seconds that a child may take to say hello
 LEAVE = 1.0  # seconds that a child told to quit, or whose pipe closed, may take to be gone
@@ -39,19 +40,6 @@ UNBEGUN = 1.0  # seconds that a child may take to begin anything; its siblings g
 FROZEN = 10.0  # seconds that a child may be silent with nothing to do
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Of a pool.
-
-    Attributes:
-        size: how many children.
-        grace: seconds that a job asked to stop may take before SIGKILL.
-    """
-
-    size: int
-    grace: float
 
 
 class Pool:
@@ -76,6 +64,8 @@ class Pool:
         self._server = server
         self._size = limits.size
         self._grace = limits.grace
+        self._recycle = limits.recycle
+        self._watch = Watch(limits.allowed)
         self._accounts = Accounts(client, clock)
         self._meters = meters
         self._clock = clock
@@ -155,6 +145,12 @@ class Pool:
             self._report_at = now + REPORT
             self._meters.turned()
             self._meters.children(self.ready, self.busy)
+            self._accounts.progress(self._slots)
+            for slot, reason in self._watch.look(self._slots, now):
+                if reason == MEMORY:
+                    self._kill(slot, reason)
+                else:
+                    slot.ask(reason, now + self._grace)
         if self._orphaned:
             self._sweep()
 
@@ -212,8 +208,6 @@ class Pool:
         self._sweep()
         self._meters.children(0, 0)
 
-    # Children: start, hear, judge, bury.
-
     def _refill(self) -> None:
         while self._refilling and len(self._slots) < self._size and self._respawn.allowed:
             self._spawn()
@@ -230,7 +224,9 @@ class Pool:
             return
         finally:
             child.close()
-        slot = Slot(process, parent, self._clock.monotonic() + BOOT)
+        now = self._clock.monotonic()
+        slot = Slot(process, parent, now + BOOT)
+        slot.wears(self._recycle, now)
         self._slots.add(slot)
         self._selector.register(parent, selectors.EVENT_READ, partial(self._hear, slot))
         self._selector.register(slot.sentinel, selectors.EVENT_READ, partial(self._bury, slot))
@@ -275,10 +271,20 @@ class Pool:
         if over:
             slot.chunk = None
         if slot.state is State.BUSY and over:
-            slot.become(State.IDLE)
-            self._idle.append(slot)
+            self._rest(slot)
         elif slot.state is State.ASKED and answered:
             slot.quit(self._clock.monotonic() + LEAVE)
+
+    def _rest(self, slot: Slot) -> None:
+        """A child is between jobs: it is free, or has served long enough."""
+        slot.become(State.IDLE)
+        now = self._clock.monotonic()
+        reason = slot.worn(now)
+        if reason:
+            self._meters.recycled(reason)
+            slot.quit(now + LEAVE)
+        else:
+            self._idle.append(slot)
 
     def _turn_deaf(self, slot: Slot, patience: float) -> None:
         """Hear no more of a child; if it is not dead within `patience` seconds, it is killed."""
@@ -334,8 +340,8 @@ class Pool:
             slot.ask("timeout", now + self._grace)
 
     def _kill(self, slot: Slot, reason: str) -> None:
-        slot.kill(reason, self._clock.monotonic() + REAP)
-        self._meters.killed(slot.reason)
+        if slot.kill(reason, self._clock.monotonic() + REAP):
+            self._meters.killed(slot.reason)
 
     def _bury(self, slot: Slot) -> None:
         """A child is dead: hear its last words, end its job, clear up."""
@@ -357,7 +363,8 @@ class Pool:
             self._idle.remove(slot)
         self._slots.discard(slot)
         slot.become(State.GONE)
-        self._accounts.died(slot, code, lost)
+        spoilt = self._watch.out_of_memory(slot, code)
+        self._accounts.died(slot, ends.Death(code, lost, spoilt))
         self._meters.ended("lost" if lost else ends.cause_of_death(code, slot.reason))
         slot.close()
         self._orphaned = True
@@ -385,6 +392,7 @@ class Pool:
     def _patience(self, longest: float) -> float:
         now = self._clock.monotonic()
         due = min((slot.due for slot in self._slots), default=inf)
+        due = min(due, max(self._watch.due, self._report_at))
         if self._refilling and len(self._slots) < self._size:
             due = min(due, self._respawn.at)
         if self._orphaned:

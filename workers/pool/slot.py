@@ -23,7 +23,9 @@ from workers.pool.child import ASK, STACK
 from workers.pool.chunk import Chunk, End, Job
 from workers.pool.messages import QUIT, Reply, decode_reply, encode_run
 from workers.pool.progress import Progress
-from workers.pool.tree import kill_tree, usage
+from workers.pool.tree import kill_tree
+from workers.pool.usage import Usage, usage
+from workers.pool.wear import Recycle, Wear
 
 STALL = 0.02  # seconds that a word may stand still until what waits behind it is taken back
 FILES = 3  # that travel with a hello: stacks, words, permits
@@ -84,7 +86,10 @@ class Slot:
         self._seen = (0, 0.0)  # where its word stood when it was last looked at
         self._stacks = -1
         self._stack_from = 0
-        self._usage: dict[str, float] = {}
+        self.sampled_at = -inf
+        self._sample: tuple[int | None, Usage | None] = (None, None)  # place in the chunk, what
+        self._noted = False  # its stacks are being written
+        self._wear = Wear(Recycle(), 0.0)
         self._pidfd = _pidfd(self.pid)
 
     def become(self, state: State, due: float = inf) -> None:
@@ -160,6 +165,59 @@ class Slot:
         place, began = self.running() or (-1, self.chunk.given)
         return self.chunk.job(place), began
 
+    def told(self, place: int) -> tuple[float, float | None] | None:
+        """How far the job at a place of the chunk is, as its handler told last."""
+        return None if self.chunk is None else self._shared().told(self.chunk.first + place)
+
+    def progressed(self) -> tuple[int, float, float | None] | None:
+        """(id, n, of) of the job that runs, if it told how far it is since this was last asked."""
+        if self.chunk is None or self._progress is None or not self._progress.told_anew():
+            return None
+        place, _ = self.running() or (-1, 0.0)
+        job, told = self.chunk.job(place), self.told(place)
+        return None if job is None or told is None else (job.job_id, *told)
+
+    def wears(self, recycle: Recycle, now: float) -> None:
+        """Have it replaced some time."""
+        self._wear = Wear(recycle, now)
+
+    def worn(self, now: float) -> str:
+        """Why it has served long enough; "" = it has not."""
+        return self._wear.reason(self._number - 1, self._shared().growth, now)
+
+    def sample(self, now: float) -> None:
+        """Look what the child has used, for the job that it runs."""
+        self.sampled_at = now
+        running = self.running()
+        self._sample = (None if running is None else running[0], usage(self.pid))
+
+    @property
+    def memory(self) -> float:
+        """MiB that the child held when it was sampled last."""
+        return 0.0 if self._sample[1] is None else self._sample[1].rss
+
+    @property
+    def grown(self) -> float:
+        """MiB by which it had grown since its begin, when it was sampled last."""
+        return self.memory - self._shared().base
+
+    @property
+    def cpu_spent(self) -> float:
+        """CPU time (s) that its job had used when it was sampled last."""
+        found = self._sample[1]
+        return 0.0 if found is None else max(0.0, found.cpu - self._shared().cpu)
+
+    def seen(self, place: int) -> dict[str, Any]:
+        """Evidence on the job at a place: what it had used, how far it was."""
+        found: dict[str, Any] = {}
+        sampled, used = self._sample
+        if used is not None and sampled == place:
+            found |= {"cpu_seconds": round(self.cpu_spent, 2), "max_rss_mib": round(used.peak, 1)}
+        told = self.told(place)
+        if told is not None:
+            found["progress"] = {"n": told[0], "of": told[1]}
+        return found
+
     def take_back(self, leave: int = 0) -> list[Job]:
         """Take back what the child has not begun.
 
@@ -187,7 +245,8 @@ class Slot:
         if self.chunk is not None and running is not None:
             self.asked = running[0]
             self._shared().ask(self.chunk.first + self.asked)
-        self._usage = usage(self.pid)
+        self.sample(self.sampled_at)
+        self._noted = True
         if not self.dead():
             self._dump_stacks()
             with suppress(ProcessLookupError):
@@ -200,11 +259,18 @@ class Slot:
             send(self.channel, QUIT)
         self.become(State.LEAVING, due)
 
-    def kill(self, reason: str, due: float) -> None:
-        """SIGKILL the child and all that it started."""
-        self.reason = self.reason or reason
-        self.destroy()
+    def kill(self, reason: str, due: float) -> bool:
+        """SIGKILL the child and all that it started.
+
+        Returns:
+            Whether it lived. One that was dead already, only not reaped, died of itself.
+        """
+        alive = not self.dead()
+        if alive:
+            self.reason = self.reason or reason
+            self.destroy()
         self.become(State.KILLED, due)
+        return alive
 
     def destroy(self) -> None:
         """SIGKILL to the whole tree, if the child is not dead already."""
@@ -222,14 +288,12 @@ class Slot:
         """Whether the child is dead, reaped or not; waits at most `seconds` for it."""
         return self._pidfd < 0 or bool(select.select([self._pidfd], [], [], seconds)[0])
 
-    def evidence(self) -> dict[str, Any]:
-        """What was seen of a child when it was asked to stop: its stacks, memory, CPU time."""
-        found: dict[str, Any] = dict(self._usage)
-        if self._stacks >= 0 and self._usage:
-            dump = os.pread(self._stacks, _MAX_STACKS, self._stack_from)
-            if dump:
-                found["stacks"] = clean(dump.decode("utf-8", "replace"))
-        return found
+    def stacks(self) -> dict[str, Any]:
+        """Its Python stacks of when it was asked to stop."""
+        if self._stacks < 0 or not self._noted:
+            return {}
+        dump = os.pread(self._stacks, _MAX_STACKS, self._stack_from)
+        return {"stacks": clean(dump.decode("utf-8", "replace"))} if dump else {}
 
     def close(self) -> None:
         """Give back what belongs to a dead child."""

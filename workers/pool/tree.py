@@ -13,8 +13,6 @@ from pathlib import Path
 
 from shared.config.env import EPOCH
 
-_USER_TIME, _SYSTEM_TIME = 11, 12  # fields of /proc/PID/stat after the command's parenthesis
-
 
 def kill_tree(pid: int) -> None:
     """SIGKILL a process and all its descendants; harmless when it is gone."""
@@ -66,19 +64,6 @@ def kill_bearers(marks: set[str]) -> None:
     if marks:
         for pid in bearers(marks):
             kill_tree(pid)
-
-
-def usage(pid: int) -> dict[str, float]:
-    """Peak memory (MiB) and CPU time (seconds) of a process; empty when it is gone."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text("utf-8", "replace")
-        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-    except OSError:
-        return {}
-    peak = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
-    ticks = int(fields[_USER_TIME]) + int(fields[_SYSTEM_TIME])
-    found = {"cpu_seconds": round(ticks / os.sysconf("SC_CLK_TCK"), 2)}
-    return {**found, "max_rss_mib": round(int(peak[0]) / 1024, 1)} if peak else found
 
 
 def _send(pid: int, number: signal.Signals) -> None:

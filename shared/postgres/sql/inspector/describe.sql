@@ -7,7 +7,7 @@ select j.id::text, j.kind, j.queue,
          else coalesce(a.state, 'pending')
        end,
        coalesce(r.attempt, w.attempt, a.attempt, 0), j.max_attempts, j.priority, j.created_at,
-       w.run_at, j.owner_id, coalesce(j.tags, '{}')
+       w.run_at, j.owner_id, coalesce(j.tags, '{}'), r.progress
 from weirkeeper.job j
 left join weirkeeper.running r on r.job_id = j.id
 left join lateral (

@@ -11,6 +11,7 @@ select j.kind, j.queue, j.max_attempts, j.expires_at,
        coalesce(r.attempt, y.attempt, s.attempt, p.attempt, a.attempt, 0) as attempt,
        a.state as last_state,
        qp.paused_at as queue_paused_at, kp.paused_at as kind_paused_at,
+       kp.quarantine,
        live.processes, live.children, busy.n as busy,
        cap.cap, d.rate_n, (d.rate_ms / 1000.0)::float8 as rate_seconds, rate.opens_at as rate_opens_at,
        y.ready_at, ahead.n as ahead,
@@ -25,9 +26,10 @@ select j.kind, j.queue, j.max_attempts, j.expires_at,
               or o.beat_at < clock_timestamp() - interval '15 s' then 'lost'
             when o.phase = 'draining' then 'draining' else 'alive' end as owner,
        r.claimed_at, case when r.job_id is null then a.started_at else r.started_at end as started_at,
-       r.cancel_requested_at,
+       r.cancel_requested_at, r.progress,
        r.started_at + make_interval(secs => j.timeout_ms / 1000.0) as deadline,
-       a.outcome, a.cause, a.error, a.finished_at as ended_at
+       a.outcome, a.cause, a.error, a.evidence - 'stack' - 'stacks' as evidence,
+       a.finished_at as ended_at
 from weirkeeper.job j
 left join weirkeeper.running r on r.job_id = j.id
 left join weirkeeper.ready y on y.job_id = j.id
@@ -40,7 +42,7 @@ left join weirkeeper.process o on o.epoch = r.epoch
 left join weirkeeper.paused qp on qp.what = 'queue' and qp.name = j.queue
 left join weirkeeper.paused kp on kp.what = 'kind' and kp.name = j.kind
 left join lateral (
-  select l.outcome, l.state, l.attempt, l.cause, l.error, l.started_at, l.finished_at
+  select l.outcome, l.state, l.attempt, l.cause, l.error, l.evidence, l.started_at, l.finished_at
   from weirkeeper.attempt l where l.job_id = j.id order by l.run desc limit 1
 ) a on true
 left join lateral (

@@ -4,14 +4,15 @@
 -- parked_pkey, attempt_pkey.
 select j.id::text,
        case
-         when exists (select from weirkeeper.running r where r.job_id = j.id) then 'running'
+         when r.job_id is not null then 'running'
          when w.attempt > 0 then 'retryable'
          when w.attempt = 0 then 'pending'
          else coalesce(a.state, 'pending')
        end,
-       case when w.attempt is null and a.state = 'completed' then a.result end
+       case when w.attempt is null and a.state = 'completed' then a.result end, r.progress
 from unnest(%(ids)s::bigint[]) as wanted (id)
 cross join lateral (select b.id from weirkeeper.job b where b.id = wanted.id limit 1) j
+left join weirkeeper.running r on r.job_id = j.id
 left join lateral (
   select q.attempt from weirkeeper.ready q where q.job_id = j.id
   union all

@@ -1,0 +1,101 @@
+"""Watching what children use while they run: samples, and the limits of kinds.
+
+Before this: the pool's loop turns. After it: the pool ends the jobs that are named here; what was
+seen goes into the evidence. Short jobs are never looked at. Must never end anything itself.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Mapping
+from math import inf
+from typing import Protocol
+
+from workers.pool.chunk import Job
+from workers.pool.slot import Slot, State
+from workers.pool.usage import MemoryEvents
+
+SAMPLE = 0.25  # seconds between two looks at a child that runs the same job
+EVENTS = 1.0  # seconds between two looks at what the kernel killed
+MEMORY, CPU = "memory_limit", "cpu_limit"  # reasons
+
+
+class Allowed(Protocol):
+    """What jobs of one kind may use; None = anything."""
+
+    @property
+    def memory_mib(self) -> int | None:
+        """Memory (MiB) by which the child may grow."""
+        ...
+
+    @property
+    def cpu_seconds(self) -> float | None:
+        """CPU time of one run."""
+        ...
+
+
+class Watch:
+    """Samples children.
+
+    Args:
+        allowed: what a kind's jobs may use, for kinds that have limits.
+        events: of the kernel.
+    """
+
+    def __init__(self, allowed: Mapping[str, Allowed], events: MemoryEvents | None = None) -> None:
+        self._allowed = allowed
+        self._events = events or MemoryEvents.of_this_process()
+        self._events_at = 0.0
+        self._due = inf
+
+    @property
+    def due(self) -> float:
+        """When the next look is due."""
+        return self._due
+
+    def look(self, slots: Iterable[Slot], now: float) -> list[tuple[Slot, str]]:
+        """Sample children that have been at the same job for a while.
+
+        Returns:
+            Those whose job uses more than it may, and of what.
+        """
+        if now >= self._events_at:
+            self._events_at = now + EVENTS
+            self._events.look()
+        beyond: list[tuple[Slot, str]] = []
+        self._due = inf
+        for slot in slots:
+            if slot.state not in (State.BUSY, State.ASKED):
+                continue
+            job, began = slot.runs()
+            due = max(began, slot.sampled_at) + SAMPLE
+            if job is not None and due <= now:
+                slot.sample(now)
+                due = now + SAMPLE
+                reason = self._beyond(slot, job)
+                if reason:
+                    beyond.append((slot, reason))
+            self._due = min(self._due, due)
+        return beyond
+
+    def out_of_memory(self, slot: Slot, code: int) -> bool:
+        """Whether a child that is dead was killed by the kernel, for want of memory.
+
+        Args:
+            slot: the child.
+            code: its exit code.
+        """
+        if code != -signal.SIGKILL or slot.reason:
+            return False
+        return self._events.killed() or self._events.scarce(slot.memory)
+
+    def _beyond(self, slot: Slot, job: Job) -> str:
+        allowed = self._allowed.get(job.kind)
+        if allowed is None:
+            return ""
+        if allowed.memory_mib is not None and slot.grown > allowed.memory_mib:
+            return MEMORY
+        spent = slot.cpu_spent
+        if allowed.cpu_seconds is not None and spent > allowed.cpu_seconds:
+            return CPU if slot.state is State.BUSY else ""
+        return ""
