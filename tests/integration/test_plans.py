@@ -22,6 +22,7 @@ from shared.postgres.catalog import declare
 from shared.postgres.claims import Claims
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.jobs import PostgresJobs
+from shared.postgres.lines import Lines
 from shared.postgres.recorder import PostgresRecorder
 from shared.postgres.relay import PostgresOutbox
 from shared.postgres.rescues import dead_owners, rescue
@@ -137,6 +138,16 @@ def _keyed(conn: Connection, ground: Ground) -> None:
     keys.open_due(conn)
 
 
+def _by_turns(conn: Connection, _: Ground) -> None:
+    """Under every limit there is: a cap, a rate, the turns of owners."""
+    conn.execute("update weirkeeper.queue set cap = 100000 where name = %s", (QUEUE,))
+    conn.execute(
+        "update weirkeeper.kind set fair = true, rate_n = 1000, rate_ms = 1000 where name = %s",
+        (KIND,),
+    )
+    assert len(Lines(conn, QUEUE, OWNER + 3).claim(KINDS, 100)) <= 100
+
+
 def _wait(conn: Connection, ground: Ground) -> None:
     answers = Answers(ground.url, "plans")
     answers._conn = conn
@@ -174,6 +185,7 @@ DEEDS: Mapping[str, tuple[Use, Deed]] = {
     "expired": (Use.HOT, _expired),
     "promote": (Use.HOT, _promote),
     "keyed": (Use.HOT, _keyed),
+    "by turns": (Use.HOT, _by_turns),
     "enqueue": (Use.HANDLER, _enqueue),
     "unique": (Use.HANDLER, _unique),
     "by hand": (Use.HANDLER, _by_hand),
@@ -274,13 +286,13 @@ def try_sizes(sessions: Sessions, *numbers: int) -> None:
         fill(sessions, number, analyze=True)
         big = large(sessions)
         seen[number, "new"] = pages(sessions, big, f"{number} rows")
-        sessions.fresh()
-        learn(sessions)
-        seen[number, "fresh"] = pages(sessions, big, f"{number} rows, other sessions")
+    sessions.fresh()
+    learn(sessions)
+    seen[number, "fresh"] = pages(sessions, big, f"{number} rows, other sessions")
     first = numbers[0]
     for (number, when), found in seen.items():
         for name in DEEDS.keys() - set(BATCHES):
-            least = min(seen[first, w][name] for w in ("old", "new", "fresh"))
+            least = min(seen[first, w][name] for w in ("old", "new"))
             # An index is a page or two deeper for each row that is looked up.
             assert found[name] <= 3 * least + 100, (
                 f"{name}: {least} → {found[name]} ({number}, {when})"

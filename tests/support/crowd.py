@@ -1,7 +1,7 @@
 """Crowded tables: a number of jobs and events in every place, made by the server itself.
 
 Of ten jobs three wait, one is parked, two are scheduled, three are completed and one is discarded;
-beside them some run. Every third one is unique.
+beside them some run. Every third one is unique; of those that wait a third has one of 50 owners.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ _FILL = (
         " select queue, expires_at, id from weirkeeper.job where expires_at is not null"
     ),
     (
-        "insert into weirkeeper.ready (queue, kind, priority, job_id)"
-        " select 't', 't.ok', 2, i from generate_series(1, %(n)s::bigint) i where i %% 10 < 3"
+        "insert into weirkeeper.ready (queue, kind, priority, job_id, owner_id)"
+        " select 't', 't.ok', 2, i, case when i %% 10 = 1 then 'o' || i / 10 %% 50 end"
+        " from generate_series(1, %(n)s::bigint) i where i %% 10 < 3"
     ),
     (
         "insert into weirkeeper.key (name)"
