@@ -210,9 +210,8 @@ def test_a_check_for_plain_supervisord_makes_its_folders(programs):
 
 
 @pytest.mark.parametrize(("url", "told"), GONE.items(), ids=["user", "password", "sslpassword"])
-@pytest.mark.parametrize("arguments", [(), ("--supervisord",)], ids=["server", "plain"])
-def test_a_database_that_is_away_refuses_nothing_and_is_told(programs, url, told, arguments):
-    program = programs.execute([*CHECK, *arguments], {"DATABASE_URL": url})
+def test_a_database_that_is_away_refuses_nothing_and_is_told(programs, url, told):
+    program = programs.execute([*CHECK, "--supervisord"], {"DATABASE_URL": url})
     assert program.wait(60) == 0, program.text()
     [line] = [row for row in program.text().splitlines() if row.startswith("weirkeeper check: ")]
     assert f"{told} does not answer: " in line
@@ -220,6 +219,7 @@ def test_a_database_that_is_away_refuses_nothing_and_is_told(programs, url, told
     assert "hunter2" not in program.text()
 
 
+@pytest.mark.slow
 def test_a_server_waits_for_a_database_that_is_away(programs):
     url = next(iter(GONE))
     program = programs.start("weirkeeper.server", env={"DATABASE_URL": url})
