@@ -10,6 +10,7 @@ from typing import Any
 
 from panel.cli.terminal import Column, here
 
+ORDER = ("give_back", "wait", "interrupt", "flush")  # of phases; stored ones have none
 COLUMNS = (
     Column("slot", gives=True),
     Column("host", gives=True),
@@ -42,6 +43,12 @@ def _row(row: Mapping[str, Any]) -> tuple[object, ...]:
         row["host"],
         f"{row['finished_at']:%Y-%m-%d %H:%M:%S}",
         f"{row['seconds']:.1f} s",
-        " ".join(f"{name} {float(seconds):.1f}" for name, seconds in row["phases"].items()),
+        " ".join(f"{name} {float(seconds):.1f}" for name, seconds in _phases(row)),
         " ".join(f"{number} {name}" for name, number in row["jobs"].items() if number) or None,
     )
+
+
+def _phases(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """In the order in which they came."""
+    known = {name: place for place, name in enumerate(ORDER)}
+    return sorted(row["phases"].items(), key=lambda phase: known.get(phase[0], len(ORDER)))

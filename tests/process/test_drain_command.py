@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.support.flow import answer, cli
@@ -58,7 +60,9 @@ def test_what_a_stop_interrupted_is_named(programs, queue):
     [row] = answer(programs, "drains")
     assert row["interrupted"] == [{"job": job, "kind": "t.sleep"}]
     assert row["jobs"]["interrupted"] == 1
-    assert f"t interrupted {job} (t.sleep): in line again" in told(programs, "drains")
+    text = told(programs, "drains")
+    assert f"t interrupted {job} (t.sleep): in line again" in text
+    assert re.search(r"give_back [\d.]+ wait [\d.]+ interrupt [\d.]+ flush [\d.]+ ", text)
 
 
 def test_no_stop_is_told_so(programs, queue):

@@ -22,4 +22,4 @@ left join lateral (
   ) c
   where (d.jobs ->> 'interrupted')::integer > 0
 ) i on true
-order by d.epoch desc
+order by d.finished_at desc, d.epoch desc
