@@ -2,8 +2,8 @@
 
 Fifty owners each have an endpoint that answers at once and record one event a second; timed is
 from the commit to the arrival at the receiver, through relay, fan-out and delivery. In turns
-without and with a further endpoint at which nobody listens and for which 10,000 deliveries wait. Judged are the
-median of the rounds' p99, and the share of all attempts that went to the dead one.
+without and with a further endpoint at which nobody listens and for which 10,000 deliveries wait.
+Judged are the median of the rounds' p99, and the share of all attempts that went to the dead one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Deliveries a second of one queue process against bare loops that only POST, with one client.
 
 Eight children beside eight processes, one receiver over TLS. A delivery is everything: lease,
-reads, signatures, the request, settle, and the end of its job; the loops do the request alone. Deliveries
-wait ready, spread over endpoints of which each takes one at a time; timed is from the first
+reads, signatures, the request, settle, and the end of its job; the loops do the request alone.
+Deliveries wait ready, spread over endpoints of which each takes one at a time; timed is from the first
 attempt's start to the last one's end. Both take turns.
 """
 
