@@ -2,8 +2,8 @@
 
 Eight children beside eight processes, one receiver over TLS. A delivery is everything: lease,
 reads, signatures, the request, settle, and the end of its job; the loops do the request alone.
-Deliveries wait ready, spread over endpoints of which each takes one at a time; timed is from the first
-attempt's start to the last one's end. Both take turns.
+Deliveries wait ready, spread over endpoints of which each takes one at a time; timed is from the
+first attempt's start to the last one's end. Both take turns.
 """
 
 from __future__ import annotations
