@@ -26,7 +26,8 @@ def paused(queue: TestQueue) -> list[tuple[str, str | None]]:
 def test_a_kind_that_kills_its_children_is_quarantined_and_others_go_on(queue: TestQueue) -> None:
     program = queue.start()
     other = queue.start("--slot", "second")
-    jobs = [queue.enqueue("die", {"times": 2}, max_attempts=50) for _ in range(6)]
+    mended = queue.programs.home / "mended"
+    jobs = [queue.enqueue("die", {"unless": str(mended)}, max_attempts=50) for _ in range(6)]
     [(name, why)] = until(lambda: paused(queue), 20, "the kind is quarantined")
     assert name == "t.die"
     assert why == "5 children in a row died: child died by signal 9 (SIGKILL)"
@@ -48,7 +49,8 @@ def test_a_kind_that_kills_its_children_is_quarantined_and_others_go_on(queue: T
         assert "child died by signal 9" in told.sentence
         assert "`weirkeeper resume --kind t.die` lets it run" in told.sentence
         assert "is quarantined: 5 children in a row died" in program.text() + other.text()
-        # What was wrong is put right (the third run of each lives), and somebody says so.
+        # What was wrong is put right, and somebody says so.
+        mended.touch()
         runtime.resume(kind="t.die")
     for job in jobs:
         assert queue.final(job, 30)["outcome"] == "completed"
@@ -81,6 +83,21 @@ def test_a_job_that_kills_its_child_ends_by_its_attempts_and_nobody_else_notices
     assert sorted(rates["beside"])[1] >= 0.9 * sorted(rates["alone"])[1], rates
     assert paused(queue) == []
     assert program.running()
+
+
+def test_what_is_known_of_a_death_is_shown_at_the_command_line(queue: TestQueue) -> None:
+    queue.start()
+    job = queue.enqueue("hold_and_die", {"mib": 80}, max_attempts=1)
+    last = queue.final(job)
+    assert (last["outcome"], last["cause"]) == ("crashed", "SIGSEGV")
+    assert last["evidence"]["max_rss_mib"] > 80
+    for command in ("get", "explain"):
+        program = queue.programs.start("panel.cli.main", "jobs", command, job, env=queue.env)
+        assert program.wait(30) == 0
+        said = " ".join(program.text().split())
+        assert "signal SIGSEGV" in said, command
+        assert "MiB of memory at most" in said, command
+        assert "s of CPU time" in said, command
 
 
 def test_timeouts_and_our_own_kills_do_not_count(queue: TestQueue) -> None:

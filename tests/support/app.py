@@ -89,8 +89,18 @@ def die(ctx: Context, args: dict[str, Any]) -> None:
     if "words" in args:
         print(args["words"])
     write(ctx, "begin")
-    if ctx.attempt <= args.get("times", 1_000):
+    mended = Path(args.get("unless", "/nowhere")).exists()
+    if ctx.attempt <= args.get("times", 1_000) and not mended:
         os.kill(os.getpid(), args.get("signal", signal.SIGKILL))
+
+
+def hold_and_die(ctx: Context, args: dict[str, Any]) -> None:
+    """Holds memory for long enough to be seen, tells how far it is, and dies."""
+    held = bytearray(os.urandom(1)) * (args["mib"] << 20)
+    write(ctx, "begin", held=len(held))
+    ctx.progress(1, 2)
+    time.sleep(1)
+    os.kill(os.getpid(), signal.SIGSEGV)
 
 
 def fork(ctx: Context, args: dict[str, Any]) -> None:
@@ -144,6 +154,7 @@ app = App(
         _kind("fail", max_attempts=3),
         _kind("answer", max_attempts=2),
         _kind("die", max_attempts=3),
+        _kind("hold_and_die"),
         _kind("fork", timeout=0.5, max_attempts=1),
         _kind("stuck", timeout=0.5, max_attempts=1),
         _kind("query"),
