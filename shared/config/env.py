@@ -98,6 +98,11 @@ SETTINGS = (
         "WEIRKEEPER_OUTBOUND_NAT64", "no", "yes: this network reaches IPv4 through 64:ff9b::/96"
     ),
     Setting(
+        "WEIRKEEPER_WEBHOOK_CLIENT_ERRORS",
+        "retry",
+        "discard: a delivery answered with a 4xx that has no meaning of its own ends at once",
+    ),
+    Setting(
         "WEIRKEEPER_OUTBOUND_CA",
         "",
         "file of further certificate authorities (PEM) to trust in what is called",

@@ -40,6 +40,7 @@ class Settings:
         embedded: the URL was published by our own embedded server, not given from outside.
         sealing_keys: of WEIRKEEPER_SECRET, newest first; empty = none is set.
         outbound: what may be called outside.
+        discard_client_errors: a delivery ends with its first 4xx of no meaning of its own.
     """
 
     database_url: str
@@ -65,6 +66,7 @@ class Settings:
     children: Mapping[str, int]
     sealing_keys: tuple[str, ...] = field(repr=False)
     outbound: Outbound
+    discard_client_errors: bool
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -116,6 +118,10 @@ class Settings:
             children=_children(env.text("WEIRKEEPER_CHILDREN")),
             sealing_keys=_sealing_keys(env.text("WEIRKEEPER_SECRET")),
             outbound=read_outbound(env),
+            discard_client_errors=env.choice(
+                "WEIRKEEPER_WEBHOOK_CLIENT_ERRORS", ("retry", "discard")
+            )
+            == "discard",
         )
 
     def tuned(self, queues: Mapping[str, Queue]) -> dict[str, Queue]:

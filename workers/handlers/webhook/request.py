@@ -52,5 +52,11 @@ def caller() -> tuple[GuardedClient, Limits]:
 
 
 @cache
+def discards() -> bool:
+    """Whether a 4xx of no meaning of its own ends a delivery at once."""
+    return Settings.load().discard_client_errors
+
+
+@cache
 def _sealer() -> Sealer:
     return Sealer(Settings.load().sealing_keys)

@@ -19,11 +19,12 @@ from workers.sideeffects.http.exchange import Exchange
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One attempt: under which lease, where to, since when."""
+    """One attempt: under which lease, where to, since when, and by which setting."""
 
     lease: Lease
     url: str
     begun: datetime
+    discard_client_errors: bool = False
 
 
 def report(this: Round, exchange: Exchange, now: datetime) -> Report:
@@ -35,7 +36,8 @@ def report(this: Round, exchange: Exchange, now: datetime) -> Report:
         now: moment of the answer.
     """
     asked = retry_after(exchange.retry_after, now) if exchange.retry_after else None
-    action = judge(Answer(exchange.status, exchange.error, asked))
+    answer = Answer(exchange.status, exchange.error, asked)
+    action = judge(answer, discard_client_errors=this.discard_client_errors)
     result = {"success": "delivered", "wait": "deferred"}.get(action.outcome, "failed")
     return Report(
         result=result,

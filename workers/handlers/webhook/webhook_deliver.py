@@ -9,14 +9,16 @@ again under the same id.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 from shared.clock import SYSTEM
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed, Discard, Outcome, Snooze
 from shared.postgres.deliveries import PostgresDeliveries
 from shared.webhooks.port import LEASE, Lease, Standing
-from workers.handlers.webhook.request import caller, prepare
+from workers.handlers.webhook.request import caller, discards, prepare
 from workers.handlers.webhook.verdict import Round, outcome, report
 from workers.sideeffects.http.exchange import Exchange
 
@@ -59,11 +61,14 @@ def _send(ctx: Context, lease: Lease, until: float) -> Outcome:
         _release(ctx, lease)
         return Snooze(0)
     exchange = client.send(outgoing, limits=limits, until=until)
-    return _settle(ctx, lease, Round(lease, outgoing.url, begun), exchange)
+    return _settle(ctx, lease, Round(lease, outgoing.url, begun, discards()), exchange)
 
 
 def _settle(ctx: Context, lease: Lease, this: Round, exchange: Exchange) -> Outcome:
     written = report(this, exchange, SYSTEM.wall())
+    elsewhere = _host(exchange.header("location"))
+    if elsewhere:
+        ctx.log.info("webhook %s: it was sent to %s", written.code, elsewhere)
     if exchange.hidden:
         ctx.log.info("webhook %s: %s", written.code, exchange.hidden)
     with ctx.connection() as conn:
@@ -71,6 +76,13 @@ def _settle(ctx: Context, lease: Lease, this: Round, exchange: Exchange) -> Outc
     if not settled.held:
         ctx.log.warning("the lease was lost before the answer was written: it is sent again")
     return outcome(written, settled)
+
+
+def _host(location: str) -> str:
+    """Where a redirect leads; the rest of it may hold a token. "" = nowhere that can be read."""
+    with suppress(ValueError):
+        return urlsplit(location).hostname or ""
+    return ""
 
 
 def _release(ctx: Context, lease: Lease) -> None:
