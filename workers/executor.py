@@ -19,6 +19,7 @@ from typing import Protocol
 from shared.jobs.failures import place
 from shared.jobs.inspect import Progress
 from shared.jobs.work import Claim, Completed, Finish, Mark
+from shared.telemetry.series import HistogramSeries
 from workers.assignment import Assignment
 from workers.crashes import BUDGET, Crashes
 from workers.lengths import Lengths
@@ -85,6 +86,7 @@ class Executor:
         instruments, queue = assignment.instruments, assignment.name
         self._pickup = instruments.job_pickup_seconds.labels(queue)
         self._run_seconds = instruments.job_run_seconds
+        self._series: dict[str, HistogramSeries] = {}
         self._buffer: deque[Waiting] = deque()
         self._running: dict[int, Claim] = {}
         self._unmarked: deque[tuple[list[Claim], float]] = deque()
@@ -183,9 +185,10 @@ class Executor:
         """Jobs completed in one child, with nothing more to tell."""
         claims = [self._running.pop(job.job_id) for job in run.jobs]
         each = run.seconds / len(claims)
-        for kind, times in Counter([claim.kind for claim in claims]).items():
+        kinds = [claim.kind for claim in claims]
+        for kind in set(kinds):
             self._crashes.lived(kind)
-            self._measure(kind, each, times)
+            self._measure(kind, each, kinds.count(kind))
         self.outcomes["completed"] += len(claims)
         self._ends.put_run(Completed(claims, run.started_at), self._clock.monotonic())
 
@@ -207,10 +210,13 @@ class Executor:
             self._cancelling = self._cancels.popleft()
             self._pool.cancel(self._cancelling)
         self._cancelling = 0
+        self.feed()
 
     def _measure(self, kind: str, seconds: float, times: int) -> None:
         self._lengths.learn(kind, seconds, times)
-        self._run_seconds.labels(self._assignment.name, kind).observe(seconds, times)
+        if kind not in self._series:
+            self._series[kind] = self._run_seconds.labels(self._assignment.name, kind)
+        self._series[kind].observe(seconds, times)
 
     def _judge(self, claim: Claim, end: End) -> None:
         """Whether the kind kills its children: what we killed, or who, does not count."""

@@ -16,7 +16,6 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections import Counter as Counts
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -252,8 +251,9 @@ class HistogramSeries:
     def observe_each(self, amounts: Sequence[float]) -> None:
         """Count many observations."""
         self._sum.add(sum(amounts))
-        for place, times in Counts(bisect_left(self._bounds, a) for a in amounts).items():
-            self._buckets[place].add(times)
+        places = [bisect_left(self._bounds, amount) for amount in amounts]
+        for place in set(places):
+            self._buckets[place].add(places.count(place))
 
 
 class Histogram(Family[HistogramSeries]):

@@ -68,6 +68,17 @@ def test_slots_are_summed_and_gauges_told_by_slot(opened, home):
     assert value(home, "claim_seconds_bucket", queue="index", le="+Inf") == 2
 
 
+def test_many_observations_at_once_are_as_many_by_themselves(opened, home):
+    series = opened().job_pickup_seconds.labels("index")
+    series.observe_each([0.5, 0.5, 2, 700])
+    series.observe(0.25, times=3)
+    assert value(home, "job_pickup_seconds_sum", queue="index") == 703.75
+    assert value(home, "job_pickup_seconds_count", queue="index") == 7
+    assert value(home, "job_pickup_seconds_bucket", queue="index", le="0.25") == 3
+    assert value(home, "job_pickup_seconds_bucket", queue="index", le="0.5") == 5
+    assert value(home, "job_pickup_seconds_bucket", queue="index", le="600.0") == 6
+
+
 def test_prometheus_own_reader_reads_the_same(opened, home):
     instruments = opened()
     instruments.jobs_claimed_total.labels("index").inc(2)

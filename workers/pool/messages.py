@@ -52,7 +52,7 @@ class Outcome(msgspec.Struct, tag="outcome", tag_field="type", omit_defaults=Tru
     @property
     def plain(self) -> bool:
         """Whether there is nothing to tell but that the job completed."""
-        return self.outcome == "completed" and not bytes(self.result)
+        return self.outcome == "completed" and (self.result is _EMPTY or not bytes(self.result))
 
 
 class Done(msgspec.Struct, tag="done", tag_field="type", omit_defaults=True):
