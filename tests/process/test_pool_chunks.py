@@ -200,7 +200,7 @@ def test_each_of_5000_jobs_happens_once_whoever_is_killed(short_tmp: Path) -> No
                     waiting.extendleft(reversed(chunk))
             if kills < 25 and turn % 3 == 0 and bench.pool._slots:
                 slot = chance.choice(sorted(bench.pool._slots, key=lambda s: s.pid))
-                if slot.state is State.BUSY:
+                if slot.state is State.BUSY and not slot.dead():
                     os.kill(slot.pid, signal.SIGKILL)
                     kills += 1
             bench.pool.turn(0.02)
