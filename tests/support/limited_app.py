@@ -9,6 +9,7 @@ CAP = 3
 RATE = Rate(5, per=1.0)
 app = App(
     include_site=False,
+    environment=("TEST_*",),
     queues=(Queue("v", children=3, awaited=True, cap=CAP), Queue("w", children=2, awaited=True)),
     kinds=(
         Kind("v.capped", "v", SLEEP),
