@@ -116,6 +116,7 @@ class App:
                     kind.queue,
                     "correct it or declare the queue",
                 )
+            _check_runs(kind, self.all_queues[kind.queue])
         self._check_environment()
         self._check_globs()
         self._check_periodics()
@@ -165,6 +166,26 @@ class App:
             periodics=(*other.periodics, *self.periodics),
             hooks=(*other.hooks, *self.hooks),
             environment=(*other.environment, *self.environment),
+        )
+
+
+def _check_runs(kind: Kind, queue: Queue) -> None:
+    """Refuse a kind that nothing would run, or two things."""
+    if queue.command:
+        for field in ("handler", "command"):
+            if getattr(kind, field):
+                raise ConfigurationError.of(
+                    f"kind {kind.name}: {field}",
+                    f"none, for queue {queue.name} names a command that runs all its kinds",
+                    getattr(kind, field),
+                    "leave it out, or declare the kind on another queue",
+                )
+    elif not (kind.handler or kind.command):
+        raise ConfigurationError.of(
+            f"kind {kind.name}: handler",
+            '"module:function", or a command of the kind or its queue',
+            kind.handler,
+            "name a function",
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shared.clock import SYSTEM, Clock
+from shared.config.command import Command
 from shared.config.queues import Queue
 from shared.jobs.kinds import Kind
 from shared.telemetry.instruments import Instruments
@@ -26,6 +27,22 @@ class Assignment:
     kinds: Mapping[str, Kind]
     instruments: Instruments
     clock: Clock = SYSTEM
+
+    @property
+    def commands(self) -> dict[str, Command]:
+        """Commands of kinds that name one, by kind."""
+        return {k.name: k.program for k in self.kinds.values() if k.program is not None}
+
+    @property
+    def all_foreign(self) -> bool:
+        """Whether no job of this queue needs a child of ours."""
+        kinds = self.kinds.values()
+        return bool(self.queue.command or (kinds and not any(kind.handler for kind in kinds)))
+
+    @property
+    def alone(self) -> frozenset[str]:
+        """Kinds whose jobs are handed over one at a time, for foreign programs run them."""
+        return frozenset(self.kinds if self.queue.command else self.commands)
 
     @property
     def name(self) -> str:

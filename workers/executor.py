@@ -96,6 +96,7 @@ class Executor:
         self._marks: deque[Mark] = deque(maxlen=MOST_MARKS)
         self._crashes = Crashes()
         self._poisonous: deque[tuple[str, str]] = deque()
+        self._alone = assignment.alone
         self._pool: Pool | None = None
         self._closed = False
         self._room = 0
@@ -141,7 +142,8 @@ class Executor:
             claim = waiting[0]
             seconds += self._lengths.of(claim.kind)
             size += len(claim.line)
-            if chunk and (claim.awaited or seconds > TOGETHER or size > MOST_BYTES):
+            alone = claim.awaited or claim.kind in self._alone
+            if chunk and (alone or seconds > TOGETHER or size > MOST_BYTES):
                 self._buffer.appendleft(waiting)
                 break
             runs_already = claim.job_id in self._running
@@ -150,7 +152,7 @@ class Executor:
                 chunk.append(waiting)
             # Else a crash of Postgres lost a claim that was committed asynchronously: the job was
             # in line again while our child runs it. It goes on, under the new claim.
-            if claim.awaited:
+            if alone:
                 break
         return chunk
 

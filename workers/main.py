@@ -17,6 +17,7 @@ from importlib.metadata import version
 from shared.app import App, load_app
 from shared.backoff import RECONNECT, jittered
 from shared.config import budget
+from shared.config.command import Command
 from shared.config.env import EPOCH, QUEUE, environment_of_children, hand_down
 from shared.config.queues import Queue
 from shared.config.settings import Settings
@@ -60,9 +61,30 @@ def _check(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
     app = load_app(settings.app)
     queue = _queue(settings, app, args.queue)
     args.slot = args.slot or queue.name.replace("_", "-")
+    commands = _commands(app, queue)
+    for what, command in commands.items():
+        command.check_variables(what)
+        if args.check:
+            command.check_runs(what)
     if args.check:
         _check_handlers(queue.name)
-    return {"slot": args.slot, "queue": asdict(queue), "kinds": sorted(_kinds(app, queue.name))}
+    return {
+        "slot": args.slot,
+        "queue": {n: v for n, v in asdict(queue).items() if n not in ("command", "environment")},
+        "kinds": sorted(_kinds(app, queue.name)),
+        "commands": {
+            what: {"argv": command.argv, "environment": command.variables}
+            for what, command in commands.items()
+        },
+    }
+
+
+def _commands(app: App, queue: Queue) -> dict[str, Command]:
+    """What is run in place of our own children, by who names it."""
+    named = {f"queue {queue.name}": queue.program}
+    for name in _kinds(app, queue.name):
+        named[f"kind {name}"] = app.all_kinds[name].program
+    return {what: command for what, command in named.items() if command is not None}
 
 
 def _check_handlers(queue: str) -> None:

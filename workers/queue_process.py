@@ -25,7 +25,7 @@ from workers.executor import Executor
 from workers.pool.forkserver import ForkServer
 from workers.pool.limits import Limits
 from workers.pool.meters import PoolMeters
-from workers.pool.pool import Pool
+from workers.pool.mixed import Foreign, MixedPool
 from workers.pool.tree import kill_bearers
 from workers.pool.wear import Recycle
 from workers.producer import Producer
@@ -100,11 +100,12 @@ class QueueProcess:
         )
         self._thread = ServiceThread("database", self._loop.run, self._stop.fail, wake)
         self._resting = False
-        self._pool = Pool(
+        self._pool = MixedPool(
             outside.server,
             _limits(assignment, patience),
             self._executor,
             PoolMeters(assignment.instruments, assignment.name),
+            Foreign(assignment.commands, assignment.queue.program, assignment.all_foreign),
         )
         self._executor.attach(self._pool)
 

@@ -6,6 +6,7 @@ Used by `weirkeeper jobs`; gets what operations return, gives lines of text.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
@@ -94,6 +95,8 @@ def periodics(found: Sequence[PeriodicStatus]) -> str:
 def explained(found: Explanation) -> str:
     """The sentence, then the facts."""
     shown = {k: v for k, v in found.facts.items() if k not in ("where", "state")}
+    if "command" in shown:
+        shown["command"] = shlex.join(shown["command"])
     lines = [clean(found.sentence), "", *facts_told([("state", found.state), *shown.items()])]
     return "\n".join(lines)
 
@@ -108,6 +111,8 @@ def told(job: Job) -> str:
         ("created", f"{job.created_at} ({since(job.created_at)} ago)"),
         ("args", json.dumps(job.args, ensure_ascii=False)),
     ]
+    if job.command:
+        facts.append(("command", shlex.join(job.command)))
     if job.owner_id is not None:
         facts.append(("owner", job.owner_id))
     if job.tags:
@@ -160,7 +165,7 @@ def _indented(line: str) -> str:
 
 def unread(jobs: Iterable[Job]) -> list[dict[str, Any]]:
     """Jobs of a list for programs, without the fields that a list never reads."""
-    skipped = ("args", "attempts", "result")
+    skipped = ("args", "attempts", "result", "command")
     return [{k: v for k, v in msgspec.to_builtins(j).items() if k not in skipped} for j in jobs]
 
 

@@ -199,6 +199,8 @@ class Environment:
 EPOCH = "WEIRKEEPER_EPOCH"  # whose child a process is: shared.services.process.life_mark
 QUEUE = "WEIRKEEPER_QUEUE"  # whose kinds the children run
 SUPERVISORD = "WEIRKEEPER_SUPERVISORD"  # pid whose child each program of a server must be
+# What every program needs to find others, its user's files, and the words that people read.
+MINIMAL = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", EPOCH)
 INTERNAL = (EPOCH, QUEUE, SUPERVISORD, "WEIRKEEPER_SLOT", "WEIRKEEPER_PYTHON")
 
 
@@ -243,6 +245,15 @@ def hand_down(name: str, value: str) -> None:
 def handed_down(name: str) -> str:
     """A variable that the parent set; "" = it did not."""
     return os.environ.get(name, "")
+
+
+def minimal_environment(names: Sequence[str] = ()) -> dict[str, str]:
+    """The environment of a foreign program: what it cannot do without, and what was listed.
+
+    Args:
+        names: variables of ours that it is given as well, if they are set.
+    """
+    return {name: os.environ[name] for name in (*MINIMAL, *names) if name in os.environ}
 
 
 def _readable(value: str) -> bool:

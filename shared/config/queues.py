@@ -7,8 +7,10 @@ and by each queue process. An application adds its own with `App(queues=[…])`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shared.config.command import Command
 from shared.errors import ConfigurationError
 
 LONGEST = 86_400  # seconds
@@ -29,6 +31,9 @@ class Queue:
         recycle_jobs, recycle_seconds, recycle_mib: a child is replaced, between jobs, that has run
             so many, lived so long, or grown by so much memory; 0 = never for that reason.
         new_privileges: programs that its handlers start may gain rights (setuid, setgid).
+        command: a program and its arguments: every child is one, and runs the queue's jobs one at
+            a time; it speaks docs/child_protocol.md. The queue's kinds then have no handler.
+        environment: what the command gets: "NAME" of the queue process's, or "NAME=value".
     """
 
     name: str
@@ -41,6 +46,8 @@ class Queue:
     recycle_seconds: float = 21_600.0
     recycle_mib: int = 512
     new_privileges: bool = False
+    command: Sequence[str] = ()
+    environment: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
@@ -75,6 +82,14 @@ class Queue:
                     value,
                     "give it in seconds",
                 )
+        if self.program is not None:
+            object.__setattr__(self, "command", tuple(self.command))  # frozen, and to be hashed
+            object.__setattr__(self, "environment", tuple(self.environment))
+
+    @property
+    def program(self) -> Command | None:
+        """The command that is every child of this queue; None = it names none."""
+        return Command.read(f"queue {self.name}", self.command, self.environment)
 
 
 def is_duration(value: object) -> bool:

@@ -31,7 +31,8 @@ class Subscription:
         name: also the name of the job kind.
         types: globs over event types, at least one; each must match a declared type.
         queue: where its jobs run.
-        handler: "module:function", called as `function(ctx, args, event)`; idempotent.
+        handler: "module:function", called as `function(ctx, args, event)`; idempotent. Empty when
+            the queue names a command, which is given the event's id.
         coalesce: per pass and subject, only the latest event becomes a job.
         exposed: only types that may leave the installation (exposure "webhook").
         max_attempts, timeout, backoff, outage, limits: as of a Kind.
@@ -40,7 +41,7 @@ class Subscription:
     name: str
     types: tuple[str, ...]
     queue: str
-    handler: str
+    handler: str = ""
     coalesce: bool = False
     exposed: bool = False
     max_attempts: int = 10

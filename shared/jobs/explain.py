@@ -6,6 +6,7 @@ it: whoever asked. Every place and every reason has its own sentence here, and n
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ def explain(facts: Facts) -> Explanation:
             Always: kind, queue, attempt (tries spent), max_attempts, expires_at, queue_paused_at,
             kind_paused_at, quarantine (why), processes (alive, that know the kind), children (that
             they have), busy, cap (of the queue), rate_n, rate_seconds, rate_opens_at (when no more
-            may start now).
+            may start now); command, if one runs the kind.
             ready: ready_at, ahead. scheduled: run_at, why, due; error, cause and evidence of the
             last run.
             parked: key, max_n, holders, holder (a job), open_at (only when it is to come), closed
@@ -184,12 +185,18 @@ def _running(facts: Facts) -> Reason:
         )
     done = f" ({facts['progress']} done)" if facts.get("progress") else ""
     return Reason(
-        f"It has been running since {facts['started_at']} on {by}{leaving}, attempt "
-        f"{facts['attempt'] + 1} of {facts['max_attempts']}{done}, until {facts['deadline']} at "
+        f"It has been running since {facts['started_at']} on {by}{leaving}{_in(facts)}, "
+        f"attempt {facts['attempt'] + 1} of {facts['max_attempts']}{done}, until {facts['deadline']} at "
         "most.",
         "its end",
         facts["deadline"],
     )
+
+
+def _in(facts: Facts) -> str:
+    """What runs it, when that is not a handler in a child of ours."""
+    command = facts.get("command")
+    return f", in command {shlex.join(command)}" if command else ""
 
 
 def _ended(facts: Facts) -> Reason:

@@ -31,6 +31,13 @@ def load_handler(kind: Kind, *, wants_event: bool) -> Handler:
         ConfigurationError: it cannot be imported, is no function, or takes other parameters: every
             job would fail for the same reason.
     """
+    if not kind.handler:
+        raise ConfigurationError.of(
+            f"kind {kind.name}: handler",
+            "a function, where no command can be started",
+            "none",
+            "give one for the test: MemoryRuntime(handlers={…})",
+        )
     function = _function(kind)
     if _yields(function):
         raise ConfigurationError.of(

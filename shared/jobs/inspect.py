@@ -41,7 +41,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as it stands now. A list leaves `args`, `result` and `attempts` out."""
+    """A job as it stands now. A list leaves `args`, `result`, `command` and `attempts` out.
+
+    `command` is the program that runs it, with its arguments; empty = a handler does.
+    """
 
     id: str
     kind: str
@@ -57,6 +60,7 @@ class Job:
     progress: Progress | None = None
     args: Mapping[str, Any] | None = None
     result: Any = None
+    command: Sequence[str] = ()
     attempts: Sequence[Attempt] = field(default_factory=tuple)
 
 

@@ -8,9 +8,11 @@ loads what it will not run.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shared.backoff import DEFAULT, Backoff
+from shared.config.command import Command
 from shared.config.queues import is_duration
 from shared.errors import ConfigurationError
 from shared.jobs.limits import Limits
@@ -48,7 +50,8 @@ class Kind:
     Attributes:
         name: `[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*`, at most 63 characters.
         queue: name of a declared queue.
-        handler: "module:function", called as `function(ctx, args)`; idempotent by contract.
+        handler: "module:function", called as `function(ctx, args)`; idempotent by contract. Empty
+            when the kind, or its queue, names a command.
         max_attempts: tries before the job is discarded, 1 to MAX_ATTEMPTS.
         timeout: seconds one attempt may run; None = the queue's.
         backoff: delays between tries.
@@ -59,11 +62,14 @@ class Kind:
         fair: owners take turns, so that many jobs of one do not hold up those of another.
         outage: which exceptions mean that what it depends on is away: its jobs are put off.
         limits: what one run may use: memory, CPU time, open files.
+        command: a program and its arguments, started for each job in place of a handler; it speaks
+            docs/child_protocol.md.
+        environment: what the command gets: "NAME" of the queue process's, or "NAME=value".
     """
 
     name: str
     queue: str
-    handler: str
+    handler: str = ""
     max_attempts: int = 10
     timeout: float | None = None
     backoff: Backoff = field(default=DEFAULT)
@@ -74,6 +80,8 @@ class Kind:
     limits: Limits | None = None
     rate: Rate | None = None
     fair: bool = False
+    command: Sequence[str] = ()
+    environment: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Refuse a declaration that cannot work."""
@@ -86,9 +94,17 @@ class Kind:
             )
         self._check_texts()
         self._check_numbers()
+        self._check_command()
+
+    @property
+    def program(self) -> Command | None:
+        """The command that runs each of its jobs; None = it names none."""
+        return Command.read(f"kind {self.name}", self.command, self.environment)
 
     def _check_texts(self) -> None:
-        if not isinstance(self.handler, str) or not _HANDLER.fullmatch(self.handler):
+        if self.handler != "" and (
+            not isinstance(self.handler, str) or not _HANDLER.fullmatch(self.handler)
+        ):
             raise self._mistake("handler", '"module:function"', "name a function")
         if not isinstance(self.queue, str):
             raise self._mistake("queue", "the name of a queue", "name one")
@@ -115,6 +131,14 @@ class Kind:
                 f"a tuple of at most {MAX_SEARCHABLE} keys",
                 "name the keys that people look for",
             )
+
+    def _check_command(self) -> None:
+        if self.program is None:
+            return
+        if self.handler:
+            raise self._mistake("handler", "none beside a command", "name one of the two")
+        object.__setattr__(self, "command", tuple(self.command))  # frozen, and to be hashed
+        object.__setattr__(self, "environment", tuple(self.environment))
 
     def _mistake(self, field: str, expected: str, hint: str) -> ConfigurationError:
         what = f"kind {self.name}: {field}"

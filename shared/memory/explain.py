@@ -23,6 +23,7 @@ def _always(store: Store, row: Row) -> dict[str, Any]:
     kind_paused = store.paused.get(("kind", row.kind.name))
     rate = row.kind.rate
     return {
+        "command": row.kind.command or None,
         "kind": row.kind.name,
         "queue": row.kind.queue,
         "queue_paused_at": _told(queue_paused),

@@ -100,6 +100,7 @@ class Row:
             progress=self.progress,
             args=self.args if whole else None,
             result=self.answer().result if whole else None,
+            command=tuple(self.kind.command) if whole else (),
             attempts=tuple(self.log) if whole else (),
         )
 

@@ -75,6 +75,7 @@ def _kinds(conn: Connection, app: App) -> None:
             "fair": [k.fair for k in rows],
             "rate_n": [k.rate and k.rate.n for k in rows],
             "rate_ms": [k.rate and round(k.rate.per * 1000) for k in rows],
+            "commands": [json.dumps(k.command or queues[k.queue].command) for k in rows],
         },
     )
 

@@ -74,7 +74,11 @@ class PostgresInspector:
             raise _unknown(job_id)
         log = tuple(attempt_of(row) for row in rows)
         return replace(
-            found[0], args=payload[0], attempts=log, result=rows[-1][-1] if rows else None
+            found[0],
+            args=payload[0],
+            command=tuple(payload[1]),
+            attempts=log,
+            result=rows[-1][-1] if rows else None,
         )
 
     def explain(self, job_id: str) -> Explanation:

@@ -54,7 +54,8 @@ def test_24_run_now_adds_a_run_and_an_unknown_name_errors(bench: Bench) -> None:
 BAD = {
     "an empty name": lambda: Kind("", "index", HANDLER),
     "a name that is none": lambda: Kind("A b", "index", HANDLER),
-    "no handler": lambda: Kind("a.b", "index", ""),
+    "no handler": lambda: App(kinds=(Kind("a.b", "index"),)).check(),
+    "a handler and a command": lambda: Kind("a.b", "index", HANDLER, command=["true"]),
     "no attempt": lambda: Kind("a.b", "index", HANDLER, max_attempts=0),
     "no time": lambda: Kind("a.b", "index", HANDLER, timeout=0),
     "no concurrency": lambda: Kind("a.b", "index", HANDLER, max_per_key=0),

@@ -195,6 +195,7 @@ SLEEP = Rule(
         "tests/support/app.py",
         "tests/support/context_app.py",
         "tests/support/slow_handlers.py",
+        "tests/support/shop_handlers.py",
     ),
     ("import time\ntime.sleep(1)", "from time import sleep\nsleep(0.1)"),
 )

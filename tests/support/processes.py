@@ -144,6 +144,22 @@ class Programs:
         return [pid for pid in _pids() if marker in _environment(pid)]
 
 
+def alive_with(mark: str) -> list[int]:
+    """Ids of living processes (zombies are not) with this in their command line."""
+    return [
+        pid
+        for pid in _pids()
+        if mark in _command(pid) and not set("ZX") & set(_state(pid)) and pid != os.getpid()
+    ]
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
+
+
 def _remove_data(home: Path) -> None:
     """When root started a server, its data lies elsewhere (weirkeeper/server/folders.py)."""
     for link in home.rglob("postgres"):

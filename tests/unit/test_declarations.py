@@ -26,7 +26,39 @@ SUB = Subscription("shop.ship", ("shop.order.*",), queue="notify", handler="shop
         (lambda: Kind("", "q", "a:b"), "kind name: expected dotted lower-case words"),
         (lambda: Kind("Mail", "q", "a:b"), "kind name"),
         (lambda: Kind("a" * 64, "q", "a:b"), "at most 63 characters"),
-        (lambda: Kind("mail", "q", ""), 'kind mail: handler: expected "module:function"'),
+        (
+            lambda: App(kinds=(Kind("mail", "notify"),)).check(),
+            'kind mail: handler: expected "module:function", or a command of the kind or its queue',
+        ),
+        (
+            lambda: Kind("mail", "q", "a:b", command=["x"]),
+            "handler: expected none beside a command",
+        ),
+        (lambda: Kind("mail", "q", command="x y"), "kind mail: command: expected a list of words"),
+        (lambda: Kind("mail", "q", command=["x", 7]), "kind mail: command: expected a list of"),
+        (lambda: Kind("mail", "q", command=["bin/x"]), "an absolute path or the name of a program"),
+        (lambda: Kind("mail", "q", command=[""]), "kind mail: command: expected a list of words"),
+        (
+            lambda: Kind("mail", "q", command=["x\0"]),
+            "kind mail: command: expected a list of words",
+        ),
+        (lambda: Kind("mail", "q", command=["x" * 9000]), "of at most 8192 characters"),
+        (lambda: Kind("mail", "q", "a:b", environment=["X"]), "expected none without a command"),
+        (lambda: Queue("q", command=["x"], environment=["X Y"]), "queue q: environment: expected"),
+        (lambda: Queue("q", command=["x"], environment=["WEIRKEEPER_EPOCH=1"]), "is not yours"),
+        (lambda: Queue("q", command={"x": 1}), "queue q: command: expected a list of words"),
+        (
+            lambda: App(
+                queues=(Queue("q", command=["x"]),), kinds=(Kind("m", "q", "a:b"),)
+            ).check(),
+            "kind m: handler: expected none, for queue q names a command that runs all its kinds",
+        ),
+        (
+            lambda: App(
+                queues=(Queue("q", command=["x"]),), kinds=(Kind("m", "q", command=["y"]),)
+            ).check(),
+            "kind m: command: expected none, for queue q names a command that runs all its kinds",
+        ),
         (lambda: Kind("mail", "q", "module.function"), "kind mail: handler"),
         (lambda: Kind("mail", "q", "a:b", max_attempts=0), "kind mail: max_attempts"),
         (lambda: Kind("mail", "q", "a:b", timeout=0), "kind mail: timeout"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workers.pool.slot import MOVES, State
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "child_protocol.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "children.md"
 
 
 def test_the_drawing_is_the_code():

@@ -41,7 +41,7 @@ def load_handlers(app: App, queue: str) -> dict[str, Handler]:
         ConfigurationError: one cannot be imported, is no function, or takes other parameters.
     """
     subscribed = {subscription.name for subscription in app.subscriptions}
-    kinds = [kind for kind in app.all_kinds.values() if kind.queue == queue]
+    kinds = [k for k in app.all_kinds.values() if k.queue == queue and k.handler]
     return {kind.name: _load(kind, wants_event=kind.name in subscribed) for kind in kinds}
 
 

@@ -25,7 +25,7 @@ class Job(Protocol):
 
     @property
     def kind(self) -> str:
-        """Its kind, by which it is limited."""
+        """Its kind, by which it is limited, or run by a foreign program."""
         ...
 
     @property

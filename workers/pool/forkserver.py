@@ -33,6 +33,10 @@ class SpawnFailed(Exception):
     """The server died, or was killed, while a child was being started."""
 
 
+class PoolBroken(Exception):
+    """No child can be started."""
+
+
 class ForkServer:
     """Starts children.
 
@@ -83,7 +87,16 @@ class ForkServer:
         return program.pid
 
     def spawn(self, name: str, channel: socket.socket) -> Any:
+        """Start a child of ours, as `start` does."""
+        return self.start(name, self._target, (channel,))
+
+    def start(self, name: str, target: Callable[..., None], given: tuple[Any, ...]) -> Any:
         """Start a child; waits for the server's imports when it is new.
+
+        Args:
+            name: of the process.
+            target: run in it as `target(*given, pid of the server)`; an importable function.
+            given: what it takes; sockets and pipes travel with it.
 
         Returns:
             Its multiprocess.Process.
@@ -93,7 +106,7 @@ class ForkServer:
         """
         self.ensure_running()
         process = self._context.Process(
-            target=self._target, args=(channel, self._pid), name=name, daemon=False
+            target=target, args=(*given, self._pid), name=name, daemon=False
         )
         try:
             process.start()

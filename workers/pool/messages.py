@@ -1,4 +1,4 @@
-"""What parent and child say to each other: one JSON object a datagram, docs/child_protocol.md.
+"""What parent and child say to each other: one JSON object a datagram, docs/children.md.
 
 Stands between `slot` (the parent's end) and `child` (the other). A job's own line passes through
 the parent as the bytes that the database gave; only the child parses it. `run` holds a list: short

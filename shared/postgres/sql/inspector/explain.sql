@@ -2,7 +2,7 @@
 -- %(many)s; jobs ahead are those of lanes with a smaller priority, and those before it in its own.
 -- Indexes: job_pkey, running_pkey, ready_job_id_key, ready_pkey, scheduled_pkey, parked_pkey,
 -- attempt_pkey, key_pkey, kind_pkey, queue_pkey, rate_start_at, running_key, ready_key, paused_pkey, process_pkey. `running` and `process` are small.
-select j.kind, j.queue, j.max_attempts, j.expires_at,
+select j.kind, j.queue, j.max_attempts, j.expires_at, nullif(d.command, '{}') as command,
        case when r.job_id is not null then 'running'
             when y.job_id is not null then 'ready'
             when s.job_id is not null then 'scheduled'

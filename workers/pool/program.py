@@ -1,0 +1,197 @@
+"""One foreign program as its parent sees it: its pipes, its state, its job, its deadline.
+
+Stands between `programs`, which decides, and the operating system. Its states and moves are those
+of any child (workers.pool.slot). Never blocks: what the program does not read waits here, what it
+writes is read in small pieces.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from math import inf
+from typing import Any
+
+from shared.config.command import Command
+from shared.jobs.failures import clean
+from workers.pool.chunk import End, Job
+from workers.pool.launcher import Started
+from workers.pool.lines import Lines, Message, order_run, order_stop, read
+from workers.pool.slot import MOVES, State
+from workers.pool.tree import kill_tree, usage
+
+ANSWER_BYTES = 16 * 1024  # read at once: a flood of lines delays no other child
+OUTPUT_BYTES = 4 * 1024  # read at once: each line of it is a line in the log
+MOST_OUTPUT = 64 * 1024  # bytes that a dead program's output is read to
+KEPT_OUTPUT = 4 * 1024  # bytes of its end that are told when a job fails
+_STACK_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
+
+
+class Program:
+    """One program.
+
+    Attributes:
+        command: what it was started with.
+        lasting: it runs one job after another; else it was started for the one that it has.
+        due: moment (monotonic) at which it must be looked at again.
+        reason: why it was asked or killed: timeout, interrupted, cancelled, boot, protocol, leave,
+            stop.
+        fault: how it broke the protocol.
+        job: what it runs, or is to run once it has said hello.
+        farewell: how its job ended, told once the program is gone.
+        deaf: nothing more is heard from it; its death is awaited.
+    """
+
+    def __init__(self, started: Started, command: Command, due: float, *, lasting: bool) -> None:
+        process = started.process
+        self.command = command
+        self.process = process
+        self.pid: int = process.pid
+        self.sentinel: int = process.sentinel
+        self.pipes = started.pipes
+        self.lasting = lasting
+        self.state = State.BOOTING
+        self.due = due
+        self.reason = self.fault = ""
+        self.job: Job | None = None
+        self.farewell: End | None = None
+        self.started = 0.0
+        self.started_at = 0.0  # seconds since 1970
+        self.greeted = self.deaf = False
+        self._lines = Lines()
+        self._stack_signal = 0
+        self._unsent = b""
+        self._output = b""
+        self._usage: dict[str, float] = {}
+        self._pidfd = _pidfd(self.pid)
+
+    def become(self, state: State, due: float = inf) -> None:
+        """Change state.
+
+        Raises:
+            RuntimeError: not a legal move.
+        """
+        if state not in MOVES[self.state]:
+            raise RuntimeError(f"program {self.pid}: {self.state.value} → {state.value}")
+        self.state = state
+        self.due = due
+
+    def take(self, job: Job, now: float, wall: float) -> None:
+        """Have a job, to be begun when the program is ready."""
+        self.job, self.started, self.started_at = job, now, wall
+
+    def greet(self, stacks: int) -> None:
+        """It has said hello; `stacks` is a signal that it understands."""
+        self.greeted = True
+        self._stack_signal = stacks if stacks in _STACK_SIGNALS else 0
+
+    def begin(self, job: Job, now: float) -> None:
+        """Hand the job over: its time runs from now."""
+        self.become(State.BUSY, now + job.timeout)
+        self._send(order_run(job.line))
+
+    def ask(self, reason: str, due: float) -> None:
+        """Note where the job stands, then ask it to stop: by a line, and by SIGTERM."""
+        self.reason = reason
+        self._usage = usage(self.pid)
+        if self.job is not None and not self.dead():
+            if self._stack_signal:
+                self._signal(self._stack_signal)
+            self._send(order_stop(str(self.job.job_id), reason))
+            self._signal(signal.SIGTERM)
+        self.become(State.ASKED, due)
+
+    def leave(self, due: float) -> None:
+        """Tell it to leave: its standard input ends."""
+        self.pipes.close_orders()
+        self.become(State.LEAVING, due)
+
+    def kill(self, reason: str, due: float) -> None:
+        """SIGKILL the program and all that it started."""
+        self.reason = self.reason or reason
+        self._usage = self._usage or usage(self.pid)
+        self.destroy()
+        self.become(State.KILLED, due)
+
+    def destroy(self) -> None:
+        """SIGKILL to the whole tree, if the program is not dead already."""
+        if not self.dead():
+            kill_tree(self.pid)
+
+    def dead(self, seconds: float = 0) -> bool:
+        """Whether it is dead, reaped or not; waits at most `seconds` for it."""
+        return self._pidfd < 0 or bool(select.select([self._pidfd], [], [], seconds)[0])
+
+    def hear(self) -> Iterator[Message] | None:
+        """The messages of one read, maybe none; None = it closed its end.
+
+        Raises:
+            BlockingIOError: nothing is there.
+            ProtocolError: while the messages are read: it does not speak the protocol.
+        """
+        data = os.read(self.pipes.answers, ANSWER_BYTES)
+        return (read(line) for line in self._lines.feed(data)) if data else None
+
+    def output(self) -> list[str] | None:
+        """Lines of its output, of one read; None = no process holds its end any more.
+
+        Raises:
+            BlockingIOError: nothing is there.
+        """
+        data = os.read(self.pipes.output, OUTPUT_BYTES)
+        if not data:
+            return None
+        self._output = (self._output + data)[-KEPT_OUTPUT:]
+        return [clean(line) for line in data.decode("utf-8", "replace").splitlines() if line]
+
+    def unsent(self) -> bool:
+        """Whether something waits until the program reads."""
+        return bool(self._unsent)
+
+    def flush(self) -> None:
+        """Write what it takes; a program that closed its input will be told from its death."""
+        while self._unsent and self.pipes.orders >= 0:
+            try:
+                self._unsent = self._unsent[os.write(self.pipes.orders, self._unsent) :]
+            except BlockingIOError:
+                return
+            except OSError:
+                self._unsent = b""
+
+    def evidence(self) -> dict[str, Any]:
+        """What is known of it: memory and CPU time when it was stopped, the end of its output."""
+        found: dict[str, Any] = dict(self._usage)
+        if self._output:
+            found["output"] = clean(self._output.decode("utf-8", "replace"))
+        return found
+
+    def forget(self) -> None:
+        """The next job's evidence begins anew."""
+        self._output = b""
+
+    def close(self) -> None:
+        """Give back what belongs to a dead program."""
+        self.pipes.close()
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+        self._pidfd = -1
+        self.process.join()
+        self.process.close()
+
+    def _send(self, line: bytes) -> None:
+        self._unsent += line
+        self.flush()
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, number)
+
+
+def _pidfd(pid: int) -> int:
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        return -1
