@@ -1,4 +1,4 @@
-"""The program of one queue: builds the adapters and hands over. `python -P -m workers QUEUE`.
+"""The program of one queue, or several: builds the adapters and hands over. `-m workers QUEUE…`.
 
 Stands before workers.queue_process. Waits for the database as long as it takes; refuses what
 waiting cannot mend.
@@ -10,7 +10,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import closing, redirect_stdout
+from contextlib import closing, redirect_stdout, suppress
 from dataclasses import asdict
 from importlib.metadata import version
 
@@ -50,8 +50,10 @@ log = logging.getLogger(__name__)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a queue process to its end; return its exit code."""
     parser = argparse.ArgumentParser("workers", description="Runs the jobs of one queue.")
-    parser.add_argument("queue", help="name of the queue")
-    parser.add_argument("--slot", help="name of this process; default: the queue's, with -")
+    parser.add_argument(
+        "queue", nargs="+", help="its name; several share one process, on small machines"
+    )
+    parser.add_argument("--slot", help="name of this process; default: the queues', with -")
     return run(parser, argv, _body, _check)
 
 
@@ -59,17 +61,22 @@ def _check(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
     """Refuse what cannot work; tell the queue's numbers and kinds."""
     settings.database()
     app = load_app(settings.app)
-    queue = _queue(settings, app, args.queue)
-    args.slot = args.slot or queue.name.replace("_", "-")
+    queues = _queues(settings, app, args.queue)
+    args.slot = args.slot or _joined(queues, "-").replace("_", "-")
+    told = [_told(app, queue, look=args.check) for queue in queues]
+    if args.check:
+        _check_handlers(_joined(queues))
+    return {"slot": args.slot} | (told[0] if len(told) == 1 else {"queues": told})
+
+
+def _told(app: App, queue: Queue, *, look: bool) -> dict[str, object]:
+    """A queue's numbers, kinds and commands; `look` whether the commands are there."""
     commands = _commands(app, queue)
     for what, command in commands.items():
         command.check_variables(what)
-        if args.check:
+        if look:
             command.check_runs(what)
-    if args.check:
-        _check_handlers(queue.name)
     return {
-        "slot": args.slot,
         "queue": {n: v for n, v in asdict(queue).items() if n not in ("command", "environment")},
         "kinds": sorted(_kinds(app, queue.name)),
         "commands": {
@@ -87,6 +94,10 @@ def _commands(app: App, queue: Queue) -> dict[str, Command]:
     return {what: command for what, command in named.items() if command is not None}
 
 
+def _joined(queues: Sequence[Queue], sign: str = ",") -> str:
+    return sign.join(queue.name for queue in queues)
+
+
 def _check_handlers(queue: str) -> None:
     """Import what the fork server will, as it does; this process ends after it."""
     with redirect_stdout(sys.stderr):  # what a check prints is JSON
@@ -95,13 +106,18 @@ def _check_handlers(queue: str) -> None:
         raise ConfigurationError(problem)
 
 
-def _queue(settings: Settings, app: App, name: str) -> Queue:
+def _queues(settings: Settings, app: App, names: Sequence[str]) -> list[Queue]:
     queues = settings.tuned(app.all_queues)
-    if name not in queues:
-        raise ConfigurationError.of(
-            "queue", f"one of {', '.join(queues)}", name, "correct it or declare the queue"
-        )
-    return queues[name]
+    for name in names:
+        if name not in queues:
+            raise ConfigurationError.of(
+                "queue", f"one of {', '.join(queues)}", name, "correct it or declare the queue"
+            )
+        if names.count(name) > 1:
+            raise ConfigurationError.of(
+                "queue", "each once", " ".join(names), "name it once; children are a setting"
+            )
+    return [queues[name] for name in names]
 
 
 def _kinds(app: App, queue: str) -> list[str]:
@@ -127,12 +143,12 @@ class _Program:
         self._settings = settings
         self._url = settings.database()
         self._app = load_app(settings.app)
-        self._queue = _queue(settings, self._app, args.queue)
+        self._queues = _queues(settings, self._app, args.queue)
         self._slot: str = args.slot
         self._stop = stop
         self._instruments = instruments
         self._process: QueueProcess | None = None
-        self._work: PostgresWork | None = None
+        self._works: dict[str, PostgresWork] = {}
 
     def run(self) -> int:
         """Run to the end; return the exit code."""
@@ -141,9 +157,9 @@ class _Program:
             return exit_codes.OK
         who = identity()
         hand_down(EPOCH, life_mark(life.epoch, who.pid, who.pid_started))
-        hand_down(QUEUE, self._queue.name)
+        hand_down(QUEUE, _joined(self._queues))
         patience = Patience(self._settings.drain_seconds, self._settings.grace_seconds)
-        self._process = QueueProcess(self._assignment(), self._outside(life), patience)
+        self._process = QueueProcess(self._assignments(), self._outside(life), patience)
         return self._process.run()
 
     def _begin_life(self) -> Life | None:
@@ -179,24 +195,29 @@ class _Program:
         if told:
             log.warning("%s", told)
 
-    def _assignment(self) -> Assignment:
-        kinds = {name: self._app.all_kinds[name] for name in _kinds(self._app, self._queue.name)}
-        return Assignment(self._queue, kinds, self._instruments)
+    def _assignments(self) -> list[Assignment]:
+        kinds = self._app.all_kinds.values()
+        return [
+            Assignment(q, {k.name: k for k in kinds if k.queue == q.name}, self._instruments)
+            for q in self._queues
+        ]
 
     def _outside(self, life: Life) -> Outside:
         folder = self._settings.home / "run" / self._slot
-        environment = environment_of_children(self._queue.name, self._app.environment)
+        environment: dict[str, str] = {}
+        for queue in self._queues:
+            environment |= environment_of_children(queue.name, self._app.environment)
         return Outside(
             server=ForkServer(child_main, PRELOAD, folder, environment),
-            open_work=lambda: self._open_work(life.epoch),
+            open_work=lambda queue: self._open_work(queue, life.epoch),
             life=life,
             write_drain=lambda phases, jobs: self._write_drain(life.epoch, phases, jobs),
             stop=self._stop,
         )
 
-    def _open_work(self, epoch: int) -> PostgresWork:
-        self._work = PostgresWork.open(self._url, Owner(self._slot, self._queue.name, epoch))
-        return self._work
+    def _open_work(self, queue: str, epoch: int) -> PostgresWork:
+        work = self._works[queue] = PostgresWork.open(self._url, Owner(self._slot, queue, epoch))
+        return work
 
     def _write_drain(
         self, epoch: int, phases: Mapping[str, float], jobs: Mapping[str, int]
@@ -209,18 +230,19 @@ class _Program:
             self._process.watchman.fence()
 
     def _registration(self) -> Registration:
-        children = self._queue.children
-        connections = budget.PARENT + children
-        kinds = tuple(sorted(_kinds(self._app, self._queue.name)))
+        children = {queue.name: queue.children for queue in self._queues}
+        connections = budget.parent(len(self._queues)) + sum(children.values())
+        kinds = sorted(name for queue in self._queues for name in _kinds(self._app, queue.name))
         return Registration(
             "queue",
             self._slot,
-            self._queue.name,
+            _joined(self._queues),
             version("weirkeeper"),
             connections,
-            children,
-            kinds,
+            sum(children.values()),
+            tuple(kinds),
             self._settings.generation,
+            children if len(children) > 1 else None,
         )
 
     def _budget(self) -> budget.Budget:
@@ -228,7 +250,8 @@ class _Program:
 
     def _backend_pids(self) -> list[int]:
         """Server processes to end when this process is frozen: a frozen sleeper is expensive."""
-        try:
-            return [] if self._work is None else [self._work.sleeper]
-        except RuntimeError:
-            return []
+        found = []
+        for work in list(self._works.values()):
+            with suppress(RuntimeError):
+                found.append(work.sleeper)
+        return found

@@ -34,14 +34,17 @@ class Loaded:
 
 
 def load(queue: str) -> Loaded:
-    """Load a queue's handlers in the fork server."""
+    """Load the handlers of a queue, or of several with commas between, in the fork server."""
     # The server's parent may be gone already; then its alive pipe ends the server.
     die_with_parent(signal.SIGKILL)
     gc.disable()  # the children enable it; here it would only scatter marks over shared pages
     sockets = _sockets()
     try:
         app = load_app(Settings.load().app)
-        handlers, hooks = load_handlers(app, queue), load_hooks(app.hooks)
+        handlers: dict[str, Handler] = {}
+        for name in queue.split(","):
+            handlers |= load_handlers(app, name)
+        hooks = load_hooks(app.hooks)
         _check_forkable(sockets)
     except ConfigurationError as error:
         return Loaded(queue, problem=str(error) + _hint(error.__cause__))
@@ -50,7 +53,8 @@ def load(queue: str) -> Loaded:
         return Loaded(queue, problem=problem + _hint(error))
     gc.collect()
     gc.freeze()
-    return Loaded(queue, handlers, hooks, new_privileges=app.all_queues[queue].new_privileges)
+    privileges = all(app.all_queues[name].new_privileges for name in queue.split(","))
+    return Loaded(queue, handlers, hooks, new_privileges=privileges)
 
 
 def _hint(error: BaseException | None) -> str:

@@ -1,4 +1,4 @@
-"""One queue process: its loops built, started, run, drained and ended.
+"""One queue process, of one queue or several: its loops built, started, run, drained and ended.
 
 Before this: main, which built the adapters. The pool's loop runs here, in the main thread; the
 database's loop, the watchman and the beat have threads of their own. Must never speak to the
@@ -9,27 +9,21 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
+from shared.clock import SYSTEM
 from shared.jobs.work import Work
 from shared.services import exit_codes
 from shared.services.service import ServiceThread
 from shared.services.stop import StopSignal
 from workers.assignment import Assignment
-from workers.completer import Completer
-from workers.database_loop import DatabaseLoop, Parts, Wake
 from workers.drain import ENDING, Drain, Patience, Report
-from workers.executor import Executor
+from workers.one_queue import OneQueue
 from workers.pool.forkserver import ForkServer
-from workers.pool.limits import Limits
-from workers.pool.meters import PoolMeters
-from workers.pool.mixed import Foreign, MixedPool
-from workers.pool.tree import kill_bearers
-from workers.pool.wear import Recycle
-from workers.producer import Producer
-from workers.upkeep import Upkeep
+from workers.pool.several import Pools
 from workers.watchman import Watchman
 
 TURN = 1.0  # seconds that the pool's loop waits at most when nothing is due
@@ -66,48 +60,52 @@ class Outside:
 
     Attributes:
         server: where children come from.
-        open_work: opens the sessions for claims and wakes.
+        open_work: opens a queue's sessions for claims and wakes.
         life: registered and beating.
         write_drain: keeps a report: (seconds by phase, jobs by result).
         stop: its program's.
     """
 
     server: ForkServer
-    open_work: Callable[[], Work]
+    open_work: Callable[[str], Work]
     life: Life
     write_drain: Callable[[Mapping[str, float], Mapping[str, int]], None]
     stop: StopSignal
 
 
 class QueueProcess:
-    """Runs one queue."""
+    """Runs one queue, or several that each keep to themselves.
 
-    def __init__(self, assignment: Assignment, outside: Outside, patience: Patience) -> None:
-        self._assignment = assignment
+    Args:
+        assignments: one for each queue.
+        outside: what main gives.
+        patience: of a stop.
+    """
+
+    def __init__(
+        self, assignments: Sequence[Assignment], outside: Outside, patience: Patience
+    ) -> None:
+        self._instruments = assignments[0].instruments
         self._patience = patience
         self._stop = outside.stop
         self._life = outside.life
         self._write_drain = outside.write_drain
-        self.watchman = Watchman(outside.stop, outside.server.kill, outside.life.beat_age)
-        wake = Wake()
-        completer = Completer(assignment, wake)
-        self._executor = Executor(assignment, completer, wake)
-        self._producer = Producer(assignment)
-        upkeep = Upkeep(assignment, self._executor, self._producer, kill_bearers)
-        parts = Parts(self._executor, self._producer, completer, upkeep)
-        self._loop = DatabaseLoop(
-            assignment, outside.open_work, parts, wake, self.watchman.database_turned
-        )
-        self._thread = ServiceThread("database", self._loop.run, self._stop.fail, wake)
+        names = [assignment.name for assignment in assignments]
+        self.watchman = Watchman(outside.stop, outside.server.kill, outside.life.beat_age, names)
+        self._queues = [
+            OneQueue(
+                assignment,
+                outside.server,
+                partial(outside.open_work, assignment.name),
+                partial(self.watchman.database_turned, assignment.name),
+                self._stop.fail,
+                patience.grace,
+            )
+            for assignment in assignments
+        ]
+        self._pools = Pools([queue.pool for queue in self._queues])
+        self._unready = set(names)
         self._resting = False
-        self._pool = MixedPool(
-            outside.server,
-            _limits(assignment, patience),
-            self._executor,
-            PoolMeters(assignment.instruments, assignment.name),
-            Foreign(assignment.commands, assignment.queue.program, assignment.all_foreign),
-        )
-        self._executor.attach(self._pool)
 
     def run(self) -> int:
         """Run until a stop was asked for, and then in order to the end.
@@ -120,7 +118,7 @@ class QueueProcess:
             PoolBroken: none can be started.
         """
         self.watchman.service.start()
-        self._pool.watch(self._stop.fileno(), lambda: None)
+        self._pools.watch(self._stop.fileno())
         report = Report()
         try:
             self._fill()
@@ -133,76 +131,78 @@ class QueueProcess:
 
     def _fill(self) -> None:
         """Start the children; one that cannot be had at once is no reason to wait for ever."""
-        while not self._stop.requested and self._pool.ready < self._assignment.queue.children:
+        while not self._stop.requested and not all(queue.filled for queue in self._queues):
             self._turn(TURN)
         self.watchman.booted()
 
     def _work(self) -> None:
         if self._stop.requested:
             return
-        self._thread.start()
-        self._loop.soon(self._ready)
+        for queue in self._queues:
+            queue.thread.start()
+            queue.loop.soon(partial(self._ready, queue.assignment))
         while not self._stop.requested:
             self._turn(TURN)
             if self._life.resting != self._resting:
                 self._rest()
+
+    def _ready(self, assignment: Assignment) -> None:
+        """A queue's loop turns; when all do, the others are told. In that loop's thread."""
+        self._unready.discard(assignment.name)
+        if not self._unready:
+            self._life.say("ready")
+        log.info("ready", extra={"queue": assignment.name, "children": assignment.queue.children})
 
     def _rest(self) -> None:
         """Start nothing more while a newer generation works; what runs goes on. Or work again."""
         self._resting = self._life.resting
         resting, phase = self._resting, "draining" if self._resting else "ready"
         log.info("resting: another generation works" if resting else "working again")
-        self._assignment.instruments.draining.labels("queue").set(int(resting))
-
-        def act() -> None:
-            self._producer.rest(resting=resting)
-            if resting:
-                self._loop.hand_back(self._executor.take_back())
-            self._life.say(phase)
-
-        self._loop.soon(act)
-
-    def _ready(self) -> None:
-        self._life.say("ready")
-        log.info("ready", extra={"children": self._assignment.queue.children})
+        self._instruments.draining.labels("queue").set(int(resting))
+        for queue in self._queues:
+            queue.loop.soon(partial(queue.rest, resting=resting))
+        self._queues[0].loop.soon(lambda: self._life.say(phase))
 
     def _turn(self, seconds: float) -> None:
-        self._pool.turn(seconds)
-        self._executor.tend()
+        self._pools.turn(seconds)
+        for queue in self._queues:
+            queue.executor.tend()
         self.watchman.pool_turned()
 
     def _drain(self) -> Report:
-        self._pool.unwatch(self._stop.fileno())
+        self._pools.unwatch(self._stop.fileno())
         if self.watchman.fenced:
             return Report()
-        log.info("draining", extra={"running": self._pool.busy})
-        self._assignment.instruments.draining.labels("queue").set(1)
-        self._producer.stop()
-        self._loop.soon(lambda: self._life.say("draining"))
-        drain = Drain(self._pool, self._executor, self._loop, self._stop, self.watchman.pool_turned)
+        log.info("draining", extra={"running": self._pools.busy})
+        self._instruments.draining.labels("queue").set(1)
+        for queue in self._queues:
+            queue.producer.stop()
+        self._queues[0].loop.soon(lambda: self._life.say("draining"))
+        drain = Drain(self._pools, self._queues, self._stop, self.watchman.pool_turned)
         report = drain.run(self._patience)
         self._count(report)
         return report
 
     def _count(self, report: Report) -> None:
-        instruments = self._assignment.instruments
         for phase, seconds in report.phases.items():
-            instruments.drain_seconds.labels("queue", phase).observe(seconds)
-        for result, number in report.jobs.items():
-            instruments.drain_jobs_total.labels(self._assignment.name, result).inc(number)
+            self._instruments.drain_seconds.labels("queue", phase).observe(seconds)
+        for (queue, result), number in report.by_queue.items():
+            self._instruments.drain_jobs_total.labels(queue, result).inc(number)
         log.info("drained", extra={"seconds": report.phases, "jobs": report.jobs})
 
     def _end(self) -> None:
         """Whatever happened: no child is left, and no loop."""
         self.watchman.rest()
-        self._pool.close()
+        self._pools.close()
         if self.watchman.fenced:
             # The loops may hang in a database that does not answer; order is what is missing.
             log.error("fenced: ending at once")
             os._exit(exit_codes.FAILED)
-        self._thread.stop(UNHEARD)
+        deadline = SYSTEM.monotonic() + UNHEARD
+        for queue in self._queues:
+            queue.thread.stop(max(0.0, deadline - SYSTEM.monotonic()))
         self.watchman.service.stop()
-        self._assignment.instruments.draining.labels("queue").set(0)
+        self._instruments.draining.labels("queue").set(0)
 
     def _farewell(self, report: Report) -> None:
         """Tell the database how it went, within a bound: it may not answer."""
@@ -218,13 +218,3 @@ class QueueProcess:
         thread.start()
         left = ENDING - UNHEARD - report.phases.get("flush", 0.0)
         thread.stop(max(LEAST, min(FAREWELL, left)))
-
-
-def _limits(assignment: Assignment, patience: Patience) -> Limits:
-    queue = assignment.queue
-    return Limits(
-        queue.children,
-        patience.grace,
-        Recycle(queue.recycle_jobs, queue.recycle_seconds, queue.recycle_mib),
-        {kind.name: kind.limits for kind in assignment.kinds.values() if kind.limits is not None},
-    )

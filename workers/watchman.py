@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from shared.clock import SYSTEM
 from shared.services import exit_codes
@@ -41,17 +41,23 @@ class Watchman:
         stop: its program's.
         free: kills all children and ends whatever the pool's loop waits for, from any thread.
         beat_age: seconds since the last acknowledged beat was sent.
+        queues: each has a loop with the database.
     """
 
     def __init__(
-        self, stop: StopSignal, free: Callable[[], None], beat_age: Callable[[], float]
+        self,
+        stop: StopSignal,
+        free: Callable[[], None],
+        beat_age: Callable[[], float],
+        queues: Iterable[str],
     ) -> None:
         self.fenced = False
         self._stop = stop
         self._free = free
         self._beat_age = beat_age
         self._allowed = BOOTING
-        self._pool = self._database = SYSTEM.monotonic()
+        self._pool = SYSTEM.monotonic()
+        self._databases = dict.fromkeys(queues, self._pool)
         self._freed = False
         self._watching = True
         self.service: ServiceThread = ticker("watchman", TICK, self._look, stop.fail)
@@ -61,9 +67,9 @@ class Watchman:
         self._pool = SYSTEM.monotonic()
         self._freed = False
 
-    def database_turned(self) -> None:
-        """The database's loop turned."""
-        self._database = SYSTEM.monotonic()
+    def database_turned(self, queue: str) -> None:
+        """A queue's loop with the database turned."""
+        self._databases[queue] = SYSTEM.monotonic()
 
     def booted(self) -> None:
         """The children are there: from now on a turn is short."""
@@ -92,7 +98,7 @@ class Watchman:
             self._freed = True
             log.error("the pool's loop has hung for %.1f s: killing the fork server", hung)
             self._free()
-        if hung > self._allowed + HUNG or now - self._database > STUCK:
+        if hung > self._allowed + HUNG or now - min(self._databases.values()) > STUCK:
             log.critical("a loop is stuck: ending the process")
             self._free()
             os._exit(exit_codes.FAILED)

@@ -86,7 +86,7 @@ def require_ready(conn: Connection) -> dict[str, str]:
             "without; start the server with App(…, include_site=True), or without WEIRKEEPER_APP"
         )
     alive = [row for row in processes(conn) if row["phase"] == "ready" and row["beat_age"] < LEASE]
-    have = {row["queue"] or row["role"] for row in alive}
+    have = {name for row in alive for name in (row["queue"] or row["role"]).split(",")}
     if missing := {"relay", "index"} - have:
         ours = command_line()
         raise WeirkeeperError(

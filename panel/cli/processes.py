@@ -43,11 +43,17 @@ class Process:
     version: str | None = None
     queue: str | None = None
     generation: str | None = None
+    queues: tuple[tuple[str, int], ...] = ()  # (name, children) of each, when it serves several
 
     @property
     def ready(self) -> bool:
         """Whether it works."""
         return self.phase == "ready"
+
+    @property
+    def served(self) -> dict[str, int]:
+        """Children by queue."""
+        return dict(self.queues) or ({self.queue: self.children or 0} if self.queue else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +97,11 @@ class Report:
     @property
     def capacity(self) -> list[Capacity]:
         """Of each queue that has a ready process."""
-        ready = [p for p in self.processes if p.queue and p.ready]
+        served = [process.served for process in self.processes if process.ready]
         return [
-            Capacity(name, len(those), sum(p.children or 0 for p in those))
-            for name in dict.fromkeys(p.queue for p in ready)
-            for those in [[p for p in ready if p.queue == name]]
-            if name
+            Capacity(name, len(those), sum(those))
+            for name in dict.fromkeys(name for queues in served for name in queues)
+            for those in [[queues[name] for queues in served if name in queues]]
         ]
 
     def told(self) -> str:
@@ -116,7 +121,10 @@ class Report:
 
     def plain(self) -> dict[str, Any]:
         """For programs."""
-        rows = [{**asdict(p), "ready": p.ready} for p in self.processes]
+        rows = [
+            {**asdict(p), "queues": dict(p.queues) or None, "ready": p.ready}
+            for p in self.processes
+        ]
         return {
             "ready": self.ready,
             "told": self.told(),
@@ -172,16 +180,22 @@ def report(expected: Sequence[tuple[str, str]], rows: Iterable[Mapping[str, Any]
     """Judge process rows.
 
     Args:
-        expected: (role, slot) of each that should run.
+        expected: (role, slot) of each that should run; one process may serve several queues.
         rows: of the process table, newest life of a slot first. Hosts may have the same slots.
     """
     newest: dict[tuple[str, str, str], Process] = {}
     for row in rows:
         newest.setdefault((row["role"], row["slot"], row["host"]), _judged(row))
     found = [*newest.values()]
-    wanted = [_chosen(key, [p for p in found if (p.role, p.slot) == key]) for key in expected]
+    wanted = [_chosen(key, [p for p in found if _is(p, *key)]) for key in expected]
     beside = [p for p in found if p not in wanted and p.phase not in ("gone", "stopped")]
-    return Report([*(replace(p, expected=True) for p in wanted), *beside])
+    return Report([*(replace(p, expected=True) for p in dict.fromkeys(wanted)), *beside])
+
+
+def _is(process: Process, role: str, slot: str) -> bool:
+    """Whether it is what should run under this slot: by its own, or among the queues it serves."""
+    names = {name.replace("_", "-") for name, _ in process.queues}
+    return process.role == role and (process.slot == slot or slot in names)
 
 
 def _chosen(key: tuple[str, str], hosts: Sequence[Process]) -> Process:
@@ -206,6 +220,7 @@ def _judged(row: Mapping[str, Any]) -> Process:
         children=row["children"],
         version=row["version"],
         queue=row["queue"],
+        queues=tuple((row.get("queues") or {}).items()),
         generation=row["generation"],
     )
 

@@ -16,6 +16,7 @@ from shared.config.queues import Queue
 from shared.errors import ConfigurationError
 
 PARENT = 3  # claims and finishes, beat, LISTEN with the sleep lock
+BEAT = 1  # of those: once a process, however many queues it has
 RELAY = 3  # passes, beat, LISTEN with the sleep lock
 LISTENER = 3  # LISTEN, reads, beat
 METRICS = 2  # collector, beat
@@ -55,6 +56,11 @@ class Budget:
                 self.spelled(),
                 "set WEIRKEEPER_CHILDREN to fewer children, or raise max_connections",
             )
+
+
+def parent(queues: int) -> int:
+    """Connections of a queue process without its children, that has so many queues."""
+    return BEAT + queues * (PARENT - BEAT)
 
 
 def budget(queues: Iterable[Queue], processes: Mapping[str, int] | None = None) -> Budget:

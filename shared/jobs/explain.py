@@ -186,8 +186,8 @@ def _running(facts: Facts) -> Reason:
     done = f" ({facts['progress']} done)" if facts.get("progress") else ""
     return Reason(
         f"It has been running since {facts['started_at']} on {by}{leaving}{_in(facts)}, "
-        f"attempt {facts['attempt'] + 1} of {facts['max_attempts']}{done}, until {facts['deadline']} at "
-        "most.",
+        f"attempt {facts['attempt'] + 1} of {facts['max_attempts']}{done}, "
+        f"until {facts['deadline']} at most.",
         "its end",
         facts["deadline"],
     )

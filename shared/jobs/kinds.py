@@ -137,6 +137,9 @@ class Kind:
             return
         if self.handler:
             raise self._mistake("handler", "none beside a command", "name one of the two")
+        for option in ("limits", "outage"):
+            if getattr(self, option) is not None:
+                raise self._mistake(option, "none beside a command", "the command sees to it")
         object.__setattr__(self, "command", tuple(self.command))  # frozen, and to be hashed
         object.__setattr__(self, "environment", tuple(self.environment))
 

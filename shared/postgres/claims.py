@@ -125,9 +125,10 @@ class Claims:
             )
 
     def held(self) -> list[Held]:
-        """What the database thinks this epoch holds."""
+        """What the database thinks this epoch holds of this queue."""
         with translated():
-            rows = self._conn.execute(statement("claims/held"), {"epoch": self._epoch}).fetchall()
+            params = {"epoch": self._epoch, "queue": self._queue}
+            rows = self._conn.execute(statement("claims/held"), params).fetchall()
         return [Held(int(str(j)), int(str(t)), float(str(a))) for j, t, a in rows]
 
     def _lanes(self, kinds: Sequence[str]) -> list[Lane]:

@@ -102,10 +102,11 @@ def quarantine(conn: Connection, kind: str, why: str) -> bool:
     return bool(row and row[0])
 
 
-def to_cancel(conn: Connection, epoch: int) -> list[int]:
-    """Ids of jobs that a process holds and whose end was asked for."""
+def to_cancel(conn: Connection, epoch: int, queue: str) -> list[int]:
+    """Ids of jobs of a queue that a process holds and whose end was asked for."""
     with translated():
-        rows = conn.execute(statement("controls/to_cancel"), {"epoch": epoch}).fetchall()
+        params = {"epoch": epoch, "queue": queue}
+        rows = conn.execute(statement("controls/to_cancel"), params).fetchall()
     return [int(str(row[0])) for row in rows]
 
 

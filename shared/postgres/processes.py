@@ -6,6 +6,7 @@ Every program registers before it works and beats every 2 s. The figures are the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -34,6 +35,7 @@ class Registration:
     children: int
     kinds: tuple[str, ...] = ()
     generation: str = ""
+    queues: Mapping[str, int] | None = None  # children by queue, of a process with several
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ class Asked:
 def register(conn: Connection, who: ProcessIdentity, what: Registration) -> int:
     """Insert a process row; return its epoch."""
     with translated():
-        params = {**asdict(who), **asdict(what), "kinds": list(what.kinds)}
+        queues = None if what.queues is None else json.dumps(dict(what.queues))
+        params = {**asdict(who), **asdict(what), "kinds": list(what.kinds), "queues": queues}
         row = conn.execute(statement("processes/register"), params).fetchone()
     if row is None or not isinstance(row[0], int):
         raise RuntimeError("insert … returning gave no row")

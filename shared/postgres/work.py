@@ -146,7 +146,7 @@ class PostgresWork:
 
     def to_cancel(self) -> list[int]:
         """Ids of jobs that this process holds and whose end was asked for."""
-        return controls.to_cancel(self._conn, self._owner.epoch)
+        return controls.to_cancel(self._conn, self._owner.epoch, self._owner.queue)
 
     def drain(self) -> list[str]:
         """Take the notices that arrived; return what each said."""

@@ -92,7 +92,7 @@ def _held(conn: Connection, ground: Ground) -> None:
     claims = Claims(conn, QUEUE, OWNER)
     claims.held()
     claims.mark_started(ground.held())
-    controls.to_cancel(conn, OWNER)
+    controls.to_cancel(conn, OWNER, QUEUE)
     claims.give_back(ground.held())
 
 

@@ -119,6 +119,7 @@ def test_outcomes_mean_what_a_handler_s_answers_do(run: Run, fields, expected):
         ([HELLO, outcome(outcome="snoozed", delay=-1)], "expected a delay of 0 or more seconds"),
         ([HELLO, outcome(result="x" * 40_000)], "expected at most 32768 bytes of JSON"),
         ([HELLO, outcome(result="a\0b")], "expected text without NUL"),
+        ([HELLO, "say(type='progress', id='1', n=-1)"], "progress -1.0 of None; expected 0"),
         ([HELLO, HELLO], "a second hello"),
         (["say(type='outcome', id='1', outcome='completed')"], "a message before hello"),
         (["say(type='hello', protocol=2)"], "protocol 2; expected 1"),

@@ -124,3 +124,18 @@ def test_a_database_that_is_away_is_never_fatal(supervised, database_url, databa
     assert "FATAL" not in program.text()
     assert "exited" not in program.text()
     assert program.terminate(45) == 0
+
+
+def test_one_process_may_serve_all_queues(supervised, database_url):
+    small = [*COMMAND[:-1], str(ROOT / "deploy/small.conf")]
+    program = supervised.execute(small, {"WEIRKEEPER_PYTHON": sys.executable})
+    until(
+        lambda: ask(database_url, READY) == [4], 60, "relay, queues, listener and metrics are ready"
+    )
+    [queues] = ask(database_url, "select queues from weirkeeper.process where role = 'queue'")
+    assert queues == {"index": 4, "notify": 2, "webhook": 8, "maintenance": 1, "fetch": 3}
+    told = supervised.execute([sys.executable, "-P", "-m", "panel.cli.main", "status", "--json"])
+    assert told.wait(30) == 0, told.text()
+    assert json.loads(told.text())["told"] == "all 4 processes are ready"
+    assert program.terminate(45) == 0
+    assert ask(database_url, STOPPED)[:2] == ["relay", "queue"]

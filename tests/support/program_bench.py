@@ -12,9 +12,9 @@ from shared.services.process import adopt_orphans
 from tests.support import pool_child
 from tests.support.pools import PoolBench
 from workers.pool.chunk import End
+from workers.pool.limits import Limits
 from workers.pool.meters import PoolMeters
 from workers.pool.mixed import Foreign, MixedPool
-from workers.pool.pool import Limits
 
 
 class ProgramJob(NamedTuple):
@@ -30,10 +30,11 @@ class ProgramBench(PoolBench):
     """A mixed pool and the ends that it gave."""
 
     def __init__(self, home: Path, size: int, foreign: Foreign) -> None:
-        super().__init__(home, size, 0.5, pool_child.main)
+        limits = Limits(size, 0.5)
+        super().__init__(home, limits, pool_child.main)
         meters = PoolMeters(self.instruments, "test")
         self.size = size
-        self.pool: MixedPool = MixedPool(self.server, Limits(size, 0.5), self, meters, foreign)
+        self.pool: MixedPool = MixedPool(self.server, limits, self, meters, foreign)
 
     def ready(self) -> None:
         """Turn until as many jobs can be begun as there are places."""

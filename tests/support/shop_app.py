@@ -8,6 +8,7 @@ from shared.app import App
 from shared.backoff import Backoff
 from shared.config.queues import Queue
 from shared.jobs.kinds import Kind
+from tests.support.app import EFFECTS
 
 QUICK = Backoff(steps=(0.05,))
 RUN = [os.environ.get("SHOP_PYTHON", "python3"), "-m", "weirkeeper.child", "shop.handlers"]
@@ -30,6 +31,7 @@ own = App(
         Kind("t.gone", "shop", command=["/nowhere/at/all"], max_attempts=1),
     ),
     include_site=False,
+    environment=(EFFECTS,),
 )
 lasting = App(
     queues=(Queue("shop", children=3, timeout=20, command=RUN, environment=ENVIRONMENT),),

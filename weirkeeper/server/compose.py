@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 import sysconfig
 from collections.abc import Iterable, Iterator
 from configparser import RawConfigParser
@@ -27,6 +28,7 @@ MARGIN = 3  # seconds that stopwaitsecs has above drain + grace + flush
 CONTROL_USER = "weirkeeper"
 LOG_BYTES = "10MB"
 LOG_BACKUPS = "3"
+_WORKS = re.compile(r"\bworkers ([a-z][a-z0-9_]*(?: [a-z][a-z0-9_]*)*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,12 @@ def read(home: Path, file: Path | None = None) -> RawConfigParser:
         parser.read_string(part.read_text().replace("%(here)s", here), source=str(part))
     parser.remove_section("include")
     return parser
+
+
+def worked(command: str) -> list[str]:
+    """Queues that a program's command works: one, or several that share a process."""
+    found = _WORKS.search(command)
+    return found[1].split() if found else []
 
 
 def programs(parser: RawConfigParser) -> list[str]:
@@ -131,10 +139,11 @@ def write(parser: RawConfigParser, home: Path) -> Path:
 
 def _add_queues(parser: RawConfigParser, queues: Iterable[str]) -> Iterator[str]:
     have = programs(parser)
+    shared = {q for name in have for q in worked(parser[f"program:{name}"].get("command", ""))}
     group = parser["group:queues"]
     for queue in queues:
         name = queue.replace("_", "-")
-        if name not in have:
+        if name not in have and queue not in shared and "index" in have:
             parser[f"program:{name}"] = dict(parser["program:index"])
             command = parser["program:index"]["command"]
             parser[f"program:{name}"]["command"] = command.replace(

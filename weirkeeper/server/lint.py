@@ -11,7 +11,7 @@ from configparser import RawConfigParser
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from weirkeeper.server.compose import programs, stop_seconds
-from weirkeeper.server.slots import numprocs
+from weirkeeper.server.slots import numprocs, processes
 
 STOP_ORDER = ("relay", "queues", "listener", "metrics")
 FIXED = {
@@ -45,8 +45,9 @@ def lint(parser: RawConfigParser, settings: Settings, queues: Iterable[str]) -> 
         _check_program(parser, name)
     for name in _members(parser, ("queues",)):
         _check_stop_time(parser, name, settings)
+    shared = processes(parser)  # by queue: one program may work several
     for queue in queues:
-        if queue.replace("_", "-") not in ours:
+        if queue.replace("_", "-") not in ours and not shared[queue]:
             raise _mistake(
                 f"queue {queue}",
                 "a program that works it",

@@ -12,9 +12,8 @@ from configparser import RawConfigParser
 
 from shared.config.env import variable
 from shared.errors import ConfigurationError
-from weirkeeper.server.compose import programs
+from weirkeeper.server.compose import programs, worked
 
-_WORKS = re.compile(r"\bworkers ([a-z][a-z0-9_]*)")
 _SINGLE = re.compile(r" (relay|listener|metrics)\b[^/]*$")
 _VARIABLE = re.compile(r"%\(ENV_(\w+)\)s")
 
@@ -28,9 +27,9 @@ def processes(parser: RawConfigParser) -> Counter[str]:
     found: Counter[str] = Counter()
     for name in programs(parser):
         command = parser[f"program:{name}"].get("command", "")
-        works = _WORKS.search(command) or _SINGLE.search(command)
-        if works:
-            found[works[1]] += numprocs(parser, name)
+        single = _SINGLE.search(command)
+        for works in worked(command) or ([single[1]] if single else []):
+            found[works] += numprocs(parser, name)
     return found
 
 

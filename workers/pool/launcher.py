@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from multiprocess.connection import Connection
 
-from shared.services.process import adopt_orphans, die_with_parent
+from shared.config.command import Command
+from shared.services.process import adopt_orphans, die_with_parent, forbid_new_privileges
 from workers.pool.forkserver import ForkServer, leave_server
 
 CANNOT_EXECUTE = 127  # exit code, as of a shell
@@ -67,23 +68,23 @@ class Started(NamedTuple):
     pipes: Pipes
 
 
-def start(
-    server: ForkServer, name: str, argv: Sequence[str], environment: Mapping[str, str]
-) -> Started:
+def start(server: ForkServer, name: str, command: Command, *, new_privileges: bool) -> Started:
     """Start a program.
 
     Args:
         server: forks it.
         name: for the process table, until it is executed.
-        argv: the program, found in PATH of its environment, and its arguments.
-        environment: all of it.
+        command: the program, found in PATH of its environment, its arguments and variables.
+        new_privileges: it may gain rights (setuid, setgid).
 
     Raises:
         SpawnFailed: the server ended meanwhile.
     """
     ours, theirs = Pipes.open()
     try:
-        process = server.start(name, launch, (theirs, list(argv), dict(environment)))
+        process = server.start(
+            name, launch, (theirs, command, command.full_environment(), new_privileges)
+        )
     except BaseException:
         ours.close()
         raise
@@ -94,26 +95,33 @@ def start(
 
 
 def launch(
-    pipes: Sequence[Connection], argv: list[str], environment: dict[str, str], server: int
+    pipes: Sequence[Connection],
+    command: Command,
+    environment: dict[str, str],
+    new_privileges: bool,
+    server: int,
 ) -> None:
     """Become the program; runs in a child of the fork server, and does not return.
 
     Args:
         pipes: the program's ends: standard input, descriptor 3, standard output and error.
-        argv: what to execute.
+        command: what to execute.
         environment: all of it.
+        new_privileges: it may gain rights.
         server: process id of the fork server, which must still be the parent.
     """
     die_with_parent(signal.SIGKILL, parent=server)
     leave_server()
     adopt_orphans()  # kept by exec: what the program starts is found below it
+    if not new_privileges:
+        forbid_new_privileges()
     os.setsid()
     os.chdir("/")
     _as_new(*(end.fileno() for end in pipes))
     try:
-        os.execvpe(argv[0], argv, environment)
+        os.execvpe(command.argv[0], command.argv, environment)
     except (OSError, ValueError) as error:
-        why = f"{argv[0]} cannot be executed: {error}"
+        why = f"{command.argv[0]} cannot be executed: {error}"
         os.write(ANSWERS, json.dumps({"type": "hello", "refused": why}).encode() + b"\n")
     os._exit(CANNOT_EXECUTE)
 

@@ -112,6 +112,8 @@ def read(line: bytes) -> Message:
         raise ProtocolError(f"a line that is no message ({error}): {_shown(line)}") from error
     if isinstance(message, Hello) and message.protocol != PROTOCOL:
         raise ProtocolError(f"protocol {message.protocol}; expected {PROTOCOL}")
+    if isinstance(message, Progress) and min(message.n, message.of or 0.0) < 0:
+        raise ProtocolError(f"progress {message.n} of {message.of}; expected 0 or more")
     return message
 
 

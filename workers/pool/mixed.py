@@ -8,15 +8,16 @@ never let a job wait in a child of ours behind one that a program runs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shared.clock import SYSTEM, Clock
 from shared.config.command import Command
 from workers.pool.accounts import Client
 from workers.pool.chunk import Job
 from workers.pool.forkserver import ForkServer
+from workers.pool.limits import Limits
 from workers.pool.meters import PoolMeters
-from workers.pool.pool import Limits, Pool
+from workers.pool.pool import Pool
 from workers.pool.programs import Around, Programs
 
 
@@ -28,11 +29,13 @@ class Foreign:
         commands: of kinds, by kind: each job has a program of its own.
         command: of the queue: all its children are such programs.
         all: no job needs a child of ours.
+        new_privileges: they may gain rights (setuid, setgid).
     """
 
     commands: Mapping[str, Command] = field(default_factory=dict)
     command: Command | None = None
     all: bool = False
+    new_privileges: bool = False
 
 
 class MixedPool(Pool):
@@ -58,9 +61,9 @@ class MixedPool(Pool):
     ) -> None:
         self._places = limits.size
         self._foreign = foreign
-        ours = 0 if foreign.all else limits.size
-        super().__init__(server, Limits(ours, limits.grace), client, meters, clock)
-        around = Around(server, client.ended, lambda *_: None, meters, clock, limits.grace)
+        ours = replace(limits, size=0 if foreign.all else limits.size)
+        super().__init__(server, ours, client, meters, clock)
+        around = Around(server, client, meters, clock, limits, foreign.new_privileges)
         lasting = (foreign.command, limits.size) if foreign.command else None
         self._programs = Programs(around, foreign.commands, lasting)
         self.watch(self._programs.fileno(), self._programs.hear)
@@ -98,7 +101,16 @@ class MixedPool(Pool):
     def turn(self, longest: float) -> None:
         """One turn of the loop; see Pool.turn."""
         self._programs.turn()
-        super().turn(min(longest, max(0.0, self._programs.due() - self._clock.monotonic())))
+        super().turn(self.patience(longest))
+
+    def patience(self, longest: float) -> float:
+        """Seconds, at most `longest`, until a turn has something to do, if nothing is heard."""
+        due = max(0.0, self._programs.due() - self._clock.monotonic())
+        return self._patience(min(longest, due))
+
+    def fileno(self) -> int:
+        """Readable when a turn has something to hear."""
+        return self._selector.fileno()
 
     def cancel(self, job_id: int) -> None:
         """Ask a job to stop; see Pool.cancel."""

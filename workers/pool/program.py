@@ -21,7 +21,9 @@ from workers.pool.chunk import End, Job
 from workers.pool.launcher import Started
 from workers.pool.lines import Lines, Message, order_run, order_stop, read
 from workers.pool.slot import MOVES, State
-from workers.pool.tree import kill_tree, usage
+from workers.pool.tree import kill_tree
+from workers.pool.usage import usage
+from workers.pool.wear import Recycle, Wear
 
 ANSWER_BYTES = 16 * 1024  # read at once: a flood of lines delays no other child
 OUTPUT_BYTES = 4 * 1024  # read at once: each line of it is a line in the log
@@ -66,6 +68,9 @@ class Program:
         self._unsent = b""
         self._output = b""
         self._usage: dict[str, float] = {}
+        self._jobs = 0
+        self._base = 0.0  # MiB, when it said hello
+        self._wear = Wear(Recycle(), 0.0)
         self._pidfd = _pidfd(self.pid)
 
     def become(self, state: State, due: float = inf) -> None:
@@ -83,20 +88,29 @@ class Program:
         """Have a job, to be begun when the program is ready."""
         self.job, self.started, self.started_at = job, now, wall
 
-    def greet(self, stacks: int) -> None:
+    def greet(self, stacks: int, recycle: Recycle, now: float) -> None:
         """It has said hello; `stacks` is a signal that it understands."""
         self.greeted = True
+        self._wear = Wear(recycle, now)
+        used = usage(self.pid)
+        self._base = used.rss if used else 0.0
         self._stack_signal = stacks if stacks in _STACK_SIGNALS else 0
 
     def begin(self, job: Job, now: float) -> None:
         """Hand the job over: its time runs from now."""
+        self._jobs += 1
         self.become(State.BUSY, now + job.timeout)
         self._send(order_run(job.line))
+
+    def worn(self, now: float) -> str:
+        """Why it has served long enough; "" = it has not."""
+        used = usage(self.pid)
+        return self._wear.reason(self._jobs, used.rss - self._base if used else 0.0, now)
 
     def ask(self, reason: str, due: float) -> None:
         """Note where the job stands, then ask it to stop: by a line, and by SIGTERM."""
         self.reason = reason
-        self._usage = usage(self.pid)
+        self._look()
         if self.job is not None and not self.dead():
             if self._stack_signal:
                 self._signal(self._stack_signal)
@@ -112,7 +126,7 @@ class Program:
     def kill(self, reason: str, due: float) -> None:
         """SIGKILL the program and all that it started."""
         self.reason = self.reason or reason
-        self._usage = self._usage or usage(self.pid)
+        self._look()
         self.destroy()
         self.become(State.KILLED, due)
 
@@ -180,6 +194,12 @@ class Program:
         self._pidfd = -1
         self.process.join()
         self.process.close()
+
+    def _look(self) -> None:
+        used = usage(self.pid)
+        if used is not None:
+            found = {"cpu_seconds": round(used.cpu, 2), "max_rss_mib": round(used.peak, 1)}
+            self._usage = self._usage or found
 
     def _send(self, line: bytes) -> None:
         self._unsent += line

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import selectors
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,10 +20,12 @@ from shared.config.command import Command
 from shared.errors import ConfigurationError
 from shared.jobs.failures import clean
 from workers.pool import program_ends
+from workers.pool.accounts import Client
 from workers.pool.chunk import End, Job
 from workers.pool.ends import cause_of_death
 from workers.pool.forkserver import ForkServer, SpawnFailed, server_is_gone
 from workers.pool.launcher import start
+from workers.pool.limits import Limits
 from workers.pool.lines import Hello, Log, Message, Progress, ProtocolError, Told
 from workers.pool.meters import PoolMeters
 from workers.pool.program import Program
@@ -49,19 +51,19 @@ class Around:
 
     Attributes:
         server: where children come from.
-        ended: called with each job's end.
-        progressed: called with a job's key and how far it is: n, of.
+        client: told of each job's end and progress.
         meters: what is counted.
         clock: for deadlines.
-        grace: seconds that a job asked to stop may take before SIGKILL.
+        limits: how patient, and when a lasting program is replaced.
+        new_privileges: programs may gain rights.
     """
 
     server: ForkServer
-    ended: Callable[[End], None]
-    progressed: Callable[[int, float, float | None], None]
+    client: Client
     meters: PoolMeters
     clock: Clock
-    grace: float
+    limits: Limits
+    new_privileges: bool
 
 
 class Programs:
@@ -142,7 +144,7 @@ class Programs:
         try:
             program = self._start(command, lasting=False)
         except SpawnFailed as error:
-            self._around.ended(
+            self._around.client.ended(
                 End(job.job_id, "lost", wall, 0.0, error=str(error), cause="pool_lost")
             )
         else:
@@ -215,7 +217,7 @@ class Programs:
     def _start(self, command: Command, *, lasting: bool) -> Program:
         self._started += 1
         server, name = self._around.server, f"program-{self._started}"
-        started = start(server, name, command.argv, command.full_environment())
+        started = start(server, name, command, new_privileges=self._around.new_privileges)
         program = Program(started, command, self._clock.monotonic() + BOOT, lasting=lasting)
         self._all[program] = wires = Wires(self._selector, program)
         wires.connect(partial(self._hear, program), partial(self._bury, program))
@@ -268,7 +270,7 @@ class Programs:
         elif program.job is None or message.id != str(program.job.job_id):
             raise ProtocolError(f"a word about job {message.id}, which it does not have")
         elif isinstance(message, Progress):
-            self._around.progressed(program.job.job_id, message.n, message.of)
+            self._around.client.progressed(program.job.job_id, message.n, message.of)
         else:
             self._settle(program, program.job, message)
 
@@ -280,7 +282,7 @@ class Programs:
                 raise ConfigurationError(f"the command of the queue refuses: {hello.refused}")
             raise ProtocolError(f"a refusal: {hello.refused}")
         self._respawn.booted()
-        program.greet(hello.stacks)
+        program.greet(hello.stacks, self._around.limits.recycle, self._clock.monotonic())
         if program.state is not State.BOOTING:
             return
         program.become(State.IDLE)
@@ -297,19 +299,20 @@ class Programs:
         self._respawn.worked()
         if program.state is State.BUSY:
             program.become(State.IDLE)
-        if program.state is State.IDLE and program.lasting and not program.deaf:
+        worn = program.lasting and program.worn(self._clock.monotonic())
+        if program.state is State.IDLE and program.lasting and not program.deaf and not worn:
             self._idle.append(program)
         elif program.state in (State.IDLE, State.ASKED):
             self._leave(program)
         if end.outcome == "cancelled":  # whatever the job started goes with its program
             program.farewell = end
         else:
-            self._around.ended(end)
+            self._around.client.ended(end)
 
     def _ask(self, program: Program, reason: str) -> None:
         now = self._clock.monotonic()
         if program.state is State.BUSY:
-            program.ask(reason, now + self._around.grace)
+            program.ask(reason, now + self._around.limits.grace)
             self._all[program].sent()
         elif program.state is State.BOOTING:  # it has not begun: nothing to be gentle with
             self._kill(program, reason)
@@ -362,7 +365,7 @@ class Programs:
         if program.lasting:
             self._replace(program, expected=expected)
         if end is not None:
-            self._around.ended(end)
+            self._around.client.ended(end)
 
     def _replace(self, program: Program, *, expected: bool) -> None:
         if not program.greeted and self._refilling:

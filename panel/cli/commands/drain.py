@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -121,10 +121,10 @@ def _check_successors(rows: Sequence[Mapping[str, Any]], stays: str, only: str |
         )
     living = [r for r in rows if r["phase"] != "stopped" and r["beat_age"] < LEASE]
     work = [r for r in living if r["role"] in ("queue", "relay")]
-    ready = {_place(r) for r in work if r["generation"] == stays and r["phase"] == "ready"}
-    wanted = {
-        _place(r) for r in work if r["generation"] != stays and only in (None, r["generation"])
-    }
+    ready = _places(r for r in work if r["generation"] == stays and r["phase"] == "ready")
+    wanted = _places(
+        r for r in work if r["generation"] != stays and only in (None, r["generation"])
+    )
     if wanted - ready:
         raise ConfigurationError.of(
             "--generation",
@@ -134,8 +134,9 @@ def _check_successors(rows: Sequence[Mapping[str, Any]], stays: str, only: str |
         )
 
 
-def _place(row: Mapping[str, Any]) -> str:
-    return str(row["queue"] or row["role"])
+def _places(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """What these processes do; one may serve several queues."""
+    return {name for row in rows for name in str(row["queue"] or row["role"]).split(",")}
 
 
 def _settled(conn: Connection, asked: Sequence[Asked], seconds: float) -> int:

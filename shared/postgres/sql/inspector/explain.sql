@@ -52,9 +52,10 @@ left join lateral (
   having sum(t.n) >= d.rate_n
 ) rate on d.rate_n is not null
 cross join lateral (
-  select count(*)::integer as processes, coalesce(sum(l.children), 0)::integer as children
+  select count(*)::integer as processes, 
+         coalesce(sum(coalesce((l.queues ->> j.queue)::integer, l.children)), 0)::integer as children
   from weirkeeper.process l
-  where l.role = 'queue' and l.queue = j.queue and l.phase = 'ready' and j.kind = any (l.kinds)
+  where l.role = 'queue' and (l.queue = j.queue or l.queues ? j.queue) and l.phase = 'ready' and j.kind = any (l.kinds)
     and l.beat_at >= clock_timestamp() - interval '15 s'
 ) live
 cross join lateral (
