@@ -32,6 +32,7 @@ def test_killed_at_each_point(killing):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # some 20 s where nothing else runs
 @pytest.mark.parametrize("killing", POINTS, indirect=True)
 def test_killed_300_times_at_each_point(killing):
     kill(*killing, THICK)
