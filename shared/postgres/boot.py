@@ -13,6 +13,7 @@ from collections.abc import Callable
 from shared.backoff import RECONNECT, jittered
 from shared.errors import DatabaseRefused, WeirkeeperError
 from shared.postgres.connect import Connection, Use, connect
+from shared.postgres.probe import require_direct
 from shared.postgres.schema import check_schema
 from shared.services.stop import StopSignal
 
@@ -39,6 +40,7 @@ def wait_for_database(
         An open connection, or None when a stop was requested first.
 
     Raises:
+        ConfigurationError: a pooler in between that breaks what a session is for.
         SchemaTooNew: a breaking migration that this build does not know.
     """
     attempt, said = 0, ""
@@ -60,6 +62,7 @@ def wait_for_database(
 def _checked(url: str, name: str, use: Use) -> Connection:
     conn = connect(url, name, use)
     try:
+        require_direct(conn, url, name)
         check_schema(conn)
     except BaseException:
         conn.close()

@@ -1,8 +1,8 @@
 """Migrations: numbered SQL, forward only, one at a time, each in its own transaction.
 
 Run by `weirkeeper migrate` and by nothing else: processes run no DDL, they wait for a schema that
-is new enough (shared.postgres.schema). A statement that waits for a lock would make everybody
-else wait behind it, so lock_timeout is 2 s and the migration is tried again.
+is new enough (shared.postgres.schema). A statement that waits for a lock makes everybody else wait
+behind it, so it waits for half a second, lets the others through, and is tried again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from shared.postgres.failures import translate, translated
 from shared.postgres.statements import rendered, statement
 
 OLDEST_SERVER = 150000
-TRIES = 30  # of one migration, each waiting at most 2 s for its locks
+TRIES = 40  # of one migration
+LOCK_WAIT = "500ms"  # of each; a claim waits behind it
+REST = 1.0  # seconds between two, for those who waited
 _FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 _BREAKING = re.compile(r"^-- breaking: (yes|no)$", re.MULTILINE)
 
@@ -87,7 +89,7 @@ def migrate(url: str, tell: Callable[[str], None] = lambda _: None) -> int:
         _check_schema_name(conn)
         _wait_for_locks(conn, "60s")
         conn.execute(statement("migrator/lock"))
-        _wait_for_locks(conn, "2s")
+        _wait_for_locks(conn, LOCK_WAIT)
         conn.execute(statement("migrator/bootstrap"))
         have = {version: checksum for version, _, checksum, _ in applied(conn)}
         missing = [m for m in migrations() if _is_missing(m, have)]
@@ -151,5 +153,6 @@ def _apply(conn: Connection, migration: Migration) -> None:
                     f"migration {migration.version:04}: expected its locks within a minute; "
                     f"somebody holds them ({translate(error)}); end that transaction, run again"
                 ) from error
+            conn.execute(statement("migrator/rest"), {"seconds": REST})
         else:
             return

@@ -192,7 +192,7 @@ def test_many_events_in_one_insert_keep_their_order(conn):
 
 @pytest.mark.parametrize("moment", ["infinity", "-infinity", "4713-01-01 BC", "294276-01-01"])
 def test_a_moment_that_no_program_can_read_is_refused(conn, moment):
-    with pytest.raises(psycopg.errors.CheckViolation, match="event_occurred_at_check"):
+    with pytest.raises(psycopg.errors.CheckViolation, match="a moment in the years 1 to 9999; got"):
         conn.execute(
             "insert into weirkeeper.event (type, occurred_at) values (%s, %s)", (TYPE, moment)
         )

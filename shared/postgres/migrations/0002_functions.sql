@@ -68,18 +68,32 @@ end $$;
 comment on function weirkeeper.check_object is
   'Raises WK002 unless the value is a JSON object within the limits of size and depth.';
 
-create function weirkeeper.check_event(type text, data jsonb) returns void
-language plpgsql stable as $$
+-- The one implementation of recording: whoever inserts, and however, comes through here.
+create function weirkeeper.event_complete() returns trigger
+language plpgsql as $$
 begin
-  if not exists (select from weirkeeper.event_type t where t.name = check_event.type) then
+  if not exists (select from weirkeeper.event_type t where t.name = new.type) then
     raise exception using errcode = 'WK003', message = format(
       'event type: expected a declared type; got %L; declare it in the application and run weirkeeper migrate',
-      type);
+      new.type);
   end if;
-  perform weirkeeper.check_object('data of event ' || type, data);
+  if length(new.owner_id) > 200 or length(new.subject) > 2048 or length(new.trace) > 200
+     or new.occurred_at <= '0001-01-02 00:00+00'::timestamptz
+     or new.occurred_at >= '9999-12-31 00:00+00'::timestamptz then
+    raise exception using errcode = '23514', message = format(
+      'event of type %s: expected an owner_id and a trace of at most 200 characters, a subject of at '
+      'most 2048, a moment in the years 1 to 9999; got %s, %s, %s, %s', new.type,
+      length(new.owner_id), length(new.trace), length(new.subject), new.occurred_at);
+  end if;
+  perform weirkeeper.check_object('data of event ' || new.type, new.data);
+  perform pg_current_xact_id();  -- rule 1: a transaction id before a sequence number
+  new.seq := nextval('weirkeeper.event_seq');
+  insert into weirkeeper.event_pending (event_id) values (new.id);
+  perform weirkeeper.wake(0, 'weirkeeper_relay');
+  return new;
 end $$;
-comment on function weirkeeper.check_event is
-  'Raises WK003 or WK002 unless the event may be recorded.';
+comment on function weirkeeper.event_complete is
+  'Trigger: checks an event that is recorded and makes it pending. WK002, WK003, 23514.';
 
 create function weirkeeper.record_event(
   type text,
@@ -92,30 +106,14 @@ language plpgsql as $$
 declare
   new_id uuid;
 begin
-  perform weirkeeper.check_event(type, data);
-  insert into weirkeeper.event (type, owner_id, subject, data, trace, seq)
+  insert into weirkeeper.event (type, owner_id, subject, data, trace)
   values (record_event.type, record_event.owner_id, record_event.subject, record_event.data,
-          record_event.trace, nextval('weirkeeper.event_seq'))
+          record_event.trace)
   returning id into new_id;
-  insert into weirkeeper.event_pending (event_id) values (new_id);
-  perform weirkeeper.wake(0, 'weirkeeper_relay');
   return new_id;
 end $$;
 comment on function weirkeeper.record_event is
   'Records an event in the caller''s transaction; returns its id. WK002, WK003.';
-
--- A plain insert leaves seq out, and becomes the same as a call of record_event.
-create function weirkeeper.event_complete() returns trigger
-language plpgsql as $$
-begin
-  perform weirkeeper.check_event(new.type, new.data);
-  perform pg_current_xact_id();  -- rule 1: a transaction id before a sequence number
-  new.seq := nextval('weirkeeper.event_seq');
-  insert into weirkeeper.event_pending (event_id) values (new.id);
-  perform weirkeeper.wake(0, 'weirkeeper_relay');
-  return new;
-end $$;
-comment on function weirkeeper.event_complete is 'Trigger: checks a plain insert and makes it pending.';
 
 create trigger event_complete before insert on weirkeeper.event
   for each row when (new.seq is null) execute function weirkeeper.event_complete();

@@ -7,9 +7,6 @@ alter table weirkeeper.route
 comment on column weirkeeper.route.since is
   'When the subscription began to want the type: events fanned out before are not lost to it.';
 
--- What happened between two moments. A few bytes per 128 pages: it costs a record nothing.
-create index event_occurred on weirkeeper.event using brin (occurred_at);
-
 -- ── requeue ─────────────────────────────────────────────────────────────────────────────────────
 
 create function weirkeeper.requeue_events(ids uuid[] default null) returns setof uuid
@@ -136,18 +133,21 @@ create table weirkeeper.replay_event (
 comment on table weirkeeper.replay_event is
   'Events that a replay has still to deliver, exactly those of its plan. No events: bookkeeping.';
 
--- What a replay would deliver: events that were fanned out and that the subscription wants now.
+-- What a replay would deliver: events that were fanned out and that the subscription wants now. Found
+-- by the moment of their fan-out, which comes after that of the event: an index on the log itself
+-- would be paid for by every record.
 create function weirkeeper.replayable(
   subscription text, types text[], since timestamptz, until timestamptz
 ) returns table (event_id uuid, seq bigint)
 language sql stable as $$
   select e.id, e.seq
-  from weirkeeper.event e
-  where e.occurred_at >= replayable.since and e.occurred_at < replayable.until
+  from weirkeeper.event_fanout f
+  join weirkeeper.event e on e.id = f.event_id
+  where f.fanned_out_at >= replayable.since
+    and e.occurred_at >= replayable.since and e.occurred_at < replayable.until
     and e.type = any (types)
     and e.type = any (array(select r.type from weirkeeper.route r
                             where r.subscription = replayable.subscription))
-    and exists (select from weirkeeper.event_fanout f where f.event_id = e.id)
 $$;
 comment on function weirkeeper.replayable is 'Internal: the events of a replay''s plan.';
 
