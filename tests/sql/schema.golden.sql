@@ -145,6 +145,57 @@ table weirkeeper.attempt  -- One row per finished attempt: the log. Its newest r
   CREATE INDEX attempt_ended_job ON weirkeeper.attempt USING btree (state, job_id) WHERE (state = ANY (ARRAY['discarded'::text, 'cancelled'::text]))
   CREATE INDEX attempt_finished ON weirkeeper.attempt USING brin (finished_at)
 
+table weirkeeper.delivery  -- One event on its way to one endpoint. No events: the log of what was sent.
+  id bigint not null identity always
+  endpoint_id bigint not null
+  event_id uuid not null
+  event_seq bigint not null
+  event_type text not null
+  owner_id text not null
+  body bytea not null
+  trigger text not null
+  state text not null default 'pending'::text
+  job_id bigint
+  attempts integer not null default 0
+  tries integer not null default 0
+  next_at timestamp with time zone
+  created_at timestamp with time zone not null default clock_timestamp()
+  begun_at timestamp with time zone not null default clock_timestamp()
+  ended_at timestamp with time zone
+  constraint delivery_attempts_check CHECK ((attempts >= 0))
+  constraint delivery_check CHECK ((tries >= attempts))
+  constraint delivery_check1 CHECK (((state = 'pending'::text) = (ended_at IS NULL)))
+  constraint delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
+  constraint delivery_trigger_check CHECK ((trigger = ANY (ARRAY['auto'::text, 'test'::text, 'replay'::text, 'manual'::text])))
+  constraint delivery_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES weirkeeper.endpoint(id) ON DELETE CASCADE
+  constraint delivery_pkey PRIMARY KEY (id)
+  constraint delivery_endpoint_id_event_id_key UNIQUE (endpoint_id, event_id)
+  CREATE INDEX delivery_ended ON weirkeeper.delivery USING btree (ended_at) WHERE (ended_at IS NOT NULL)
+  CREATE INDEX delivery_event ON weirkeeper.delivery USING btree (event_id)
+  CREATE INDEX delivery_page ON weirkeeper.delivery USING btree (endpoint_id, event_seq)
+  CREATE INDEX delivery_pending ON weirkeeper.delivery USING btree (endpoint_id, event_seq) WHERE (state = 'pending'::text)
+
+table weirkeeper.delivery_attempt  -- One request to an endpoint and its answer. No events: the log of what was sent.
+  delivery_id bigint not null
+  number integer not null
+  trigger text not null
+  started_at timestamp with time zone not null
+  finished_at timestamp with time zone not null default clock_timestamp()
+  url text not null
+  result text not null
+  code text not null
+  status integer
+  phases jsonb not null default '{}'::jsonb
+  headers jsonb not null default '[]'::jsonb
+  body bytea
+  truncated boolean not null default false
+  peer text
+  constraint delivery_attempt_number_check CHECK ((number >= 1))
+  constraint delivery_attempt_result_check CHECK ((result = ANY (ARRAY['delivered'::text, 'failed'::text, 'deferred'::text])))
+  constraint delivery_attempt_trigger_check CHECK ((trigger = ANY (ARRAY['auto'::text, 'test'::text, 'replay'::text, 'manual'::text, 'probe'::text])))
+  constraint delivery_attempt_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES weirkeeper.delivery(id) ON DELETE CASCADE
+  constraint delivery_attempt_pkey PRIMARY KEY (delivery_id, number)
+
 table weirkeeper.drain  -- How each stop went: seconds per phase, jobs by what became of them. No events: the log.
   epoch bigint not null
   role text not null
@@ -155,6 +206,60 @@ table weirkeeper.drain  -- How each stop went: seconds per phase, jobs by what b
   phases jsonb not null
   jobs jsonb not null
   constraint drain_pkey PRIMARY KEY (epoch)
+
+table weirkeeper.endpoint with (fillfactor=70)  -- Where an owner's events are sent, its lease and how it fares. No events: a receiver, not a fact.
+  id bigint not null identity always
+  owner_id text not null
+  url text not null
+  description text not null default ''::text
+  event_types text[] not null
+  headers jsonb not null default '{}'::jsonb
+  format text not null default 'standard'::text
+  signature text not null default 'v1'::text
+  ordering text not null default 'none'::text
+  rate integer
+  schedule double precision[]
+  enabled boolean not null default true
+  disabled_reason text
+  disabled_at timestamp with time zone
+  failing_since timestamp with time zone
+  failures integer not null default 0
+  noticed smallint not null default 0
+  last_success_at timestamp with time zone
+  busy_until timestamp with time zone
+  lease_token bigint
+  not_before timestamp with time zone
+  tested_at timestamp with time zone
+  created_at timestamp with time zone not null default clock_timestamp()
+  updated_at timestamp with time zone not null default clock_timestamp()
+  constraint endpoint_check CHECK ((enabled = (disabled_reason IS NULL)))
+  constraint endpoint_check1 CHECK ((enabled = (disabled_at IS NULL)))
+  constraint endpoint_check2 CHECK (((busy_until IS NULL) = (lease_token IS NULL)))
+  constraint endpoint_check3 CHECK (((failing_since IS NULL) = (failures = 0)))
+  constraint endpoint_description_check CHECK ((length(description) <= 500))
+  constraint endpoint_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['manual'::text, 'gone'::text, 'failing'::text, 'blocked'::text])))
+  constraint endpoint_event_types_check CHECK (((cardinality(event_types) >= 1) AND (cardinality(event_types) <= 100)))
+  constraint endpoint_failures_check CHECK ((failures >= 0))
+  constraint endpoint_format_check CHECK ((format = ANY (ARRAY['standard'::text, 'cloudevents'::text])))
+  constraint endpoint_headers_check CHECK ((jsonb_typeof(headers) = 'object'::text))
+  constraint endpoint_noticed_check CHECK ((noticed = ANY (ARRAY[0, 50, 100])))
+  constraint endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'strict'::text])))
+  constraint endpoint_owner_id_check CHECK (((length(owner_id) >= 1) AND (length(owner_id) <= 200)))
+  constraint endpoint_rate_check CHECK (((rate >= 1) AND (rate <= 6000)))
+  constraint endpoint_schedule_check CHECK (((cardinality(schedule) >= 1) AND (cardinality(schedule) <= 30)))
+  constraint endpoint_signature_check CHECK ((signature = ANY (ARRAY['v1'::text, 'v1a'::text])))
+  constraint endpoint_url_check CHECK (((length(url) >= 1) AND (length(url) <= 2048)))
+  constraint endpoint_pkey PRIMARY KEY (id)
+  CREATE INDEX endpoint_owner ON weirkeeper.endpoint USING btree (owner_id, id)
+
+table weirkeeper.endpoint_secret  -- Signing secrets, sealed; those that were rotated away sign until they expire. No events: secrets.
+  endpoint_id bigint not null
+  no integer not null identity always
+  sealed bytea not null
+  created_at timestamp with time zone not null default clock_timestamp()
+  expires_at timestamp with time zone
+  constraint endpoint_secret_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES weirkeeper.endpoint(id) ON DELETE CASCADE
+  constraint endpoint_secret_pkey PRIMARY KEY (endpoint_id, no)
 
 table weirkeeper.event  -- What happened; append-only, pruned. The outbox itself. seq is an order, never a cursor.
   id uuid not null default gen_random_uuid()
@@ -250,9 +355,15 @@ table weirkeeper.kind  -- Kinds of job with their limits. No events: declaration
   declared_at timestamp with time zone not null default now()
   searchable text[] not null default '{}'::text[]
   max_per_key integer not null default 1
+  fair boolean not null default false
+  rate_n integer
+  rate_ms integer
+  constraint kind_check CHECK (((rate_n IS NULL) = (rate_ms IS NULL)))
   constraint kind_max_attempts_check CHECK ((max_attempts >= 1))
   constraint kind_max_per_key_check CHECK ((max_per_key >= 1))
   constraint kind_name_check CHECK (((name ~ '^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$'::text) AND (length(name) <= 63)))
+  constraint kind_rate_ms_check CHECK ((rate_ms >= 1))
+  constraint kind_rate_n_check CHECK ((rate_n >= 1))
   constraint kind_timeout_ms_check CHECK ((timeout_ms > 0))
   constraint kind_queue_fkey FOREIGN KEY (queue) REFERENCES weirkeeper.queue(name)
   constraint kind_pkey PRIMARY KEY (name)
@@ -350,9 +461,17 @@ table weirkeeper.queue  -- Queues; `no` names a queue's advisory locks and chann
   no integer not null identity always
   awaited boolean not null
   declared_at timestamp with time zone not null default now()
+  cap integer
+  constraint queue_cap_check CHECK ((cap >= 1))
   constraint queue_name_check CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint queue_pkey PRIMARY KEY (name)
   constraint queue_no_key UNIQUE (no)
+
+table weirkeeper.rate_start  -- How many jobs of a kind with a rate were claimed, and when. No events: a limit, not a fact.
+  kind text not null
+  at timestamp with time zone not null default clock_timestamp()
+  n integer not null
+  CREATE INDEX rate_start_at ON weirkeeper.rate_start USING btree (kind, at)
 
 table weirkeeper.ready  -- Jobs that may be claimed, by lanes (queue, kind, priority). No events: a job's state.
   queue text not null
@@ -364,11 +483,13 @@ table weirkeeper.ready  -- Jobs that may be claimed, by lanes (queue, kind, prio
   run integer not null default 0
   ready_at timestamp with time zone not null default clock_timestamp()
   key text  -- Concurrency key of which it holds a place already; null before its turn has come.
+  owner_id text  -- Owner of a job of a fair kind, empty for nobody's; null for all other kinds.
   constraint ready_attempt_check CHECK ((attempt >= 0))
   constraint ready_run_check CHECK ((run >= 0))
   constraint ready_pkey PRIMARY KEY (queue, kind, priority, seq)
   constraint ready_job_id_key UNIQUE (job_id)
   CREATE INDEX ready_key ON weirkeeper.ready USING btree (key) WHERE (key IS NOT NULL)
+  CREATE INDEX ready_owner ON weirkeeper.ready USING btree (queue, kind, priority, owner_id, seq) WHERE (owner_id IS NOT NULL)
 
 table weirkeeper.replay  -- Replays that were asked for, and how far each is. No events: a command, not a fact.
   id bigint not null identity always
@@ -449,6 +570,32 @@ table weirkeeper.unique_key  -- Which job holds a uniqueness; released by discar
   constraint unique_key_pkey PRIMARY KEY (hash)
   constraint unique_key_job_id_key UNIQUE (job_id)
 
+table weirkeeper.webhook_replay  -- Events that are sent to an endpoint once more, and how far it has come. No events: bookkeeping.
+  id bigint not null identity always
+  endpoint_id bigint not null
+  owner_id text not null
+  since timestamp with time zone not null
+  until timestamp with time zone not null
+  failed_only boolean not null
+  state text not null default 'planned'::text
+  total bigint not null
+  sent bigint not null default 0
+  after_seq bigint not null default 0
+  job_id bigint
+  created_at timestamp with time zone not null default clock_timestamp()
+  ended_at timestamp with time zone
+  constraint webhook_replay_check CHECK ((since < until))
+  constraint webhook_replay_state_check CHECK ((state = ANY (ARRAY['planned'::text, 'running'::text, 'finished'::text, 'cancelled'::text])))
+  constraint webhook_replay_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES weirkeeper.endpoint(id) ON DELETE CASCADE
+  constraint webhook_replay_pkey PRIMARY KEY (id)
+  CREATE INDEX webhook_replay_endpoint ON weirkeeper.webhook_replay USING btree (endpoint_id, id)
+
+sequence weirkeeper.delivery_id_seq bigint start=1 increment=1 cache=1 cycle=False
+
+sequence weirkeeper.endpoint_id_seq bigint start=1 increment=1 cache=1 cycle=False
+
+sequence weirkeeper.endpoint_secret_no_seq integer start=1 increment=1 cache=1 cycle=False
+
 sequence weirkeeper.event_pending_seq bigint start=1 increment=1 cache=1 cycle=False
 
 sequence weirkeeper.event_seq bigint start=1 increment=1 cache=1 cycle=False
@@ -463,13 +610,15 @@ sequence weirkeeper.ready_seq bigint start=1 increment=1 cache=1 cycle=False
 
 sequence weirkeeper.replay_id_seq bigint start=1 increment=1 cache=1 cycle=False
 
+sequence weirkeeper.webhook_replay_id_seq bigint start=1 increment=1 cache=1 cycle=False
+
 function weirkeeper.admit(ids bigint[], of_epoch bigint, of_token bigint) returns bigint[]
   plpgsql volatile set enable_seqscan=off
-  sha256 9e6e55672035247853b4160598e9a51ac3b66643c53f2296b9f38b54855c9577  -- Internal: parks those of a claim's jobs whose concurrency key has no place for them; their ids.
+  sha256 11caa0d60419f53749504c006085baa63fd592de35ae0285676c5df44b93f9da  -- Internal: parks those of a claim's jobs whose concurrency key has no place for them; their ids.
 
 function weirkeeper.call_parked(names text[], at_most integer[] DEFAULT NULL::integer[]) returns integer
   plpgsql volatile set enable_seqscan=off
-  sha256 6d3cc33b70d5cb70c3e51179fee7607e31460aa5ad81a2fe48be6e8d81874ffa  -- Internal: puts the oldest parked jobs of keys in line while there are places; how many.
+  sha256 719a6c73607c1b153db6d368e14c3d55356d8f23104bc8c1a53c9f7a36beee5f  -- Internal: puts the oldest parked jobs of keys in line while there are places; how many.
 
 function weirkeeper.cancel_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean)
   plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
@@ -487,6 +636,10 @@ function weirkeeper.cancel_waiting(ids bigint[]) returns bigint[]
   plpgsql volatile
   sha256 75c5602738e2a8d37ee847ed0dab268aad7f45575e79935f6d0006ffd8109450  -- Cancels those of these jobs that wait; their ids.
 
+function weirkeeper.cap_room(queue_name text) returns integer
+  plpgsql volatile
+  sha256 0801c81bb1065703e53e55153380584b3bebc05d9ecfc1c885e9982d01dc34c0  -- Internal: locks a queue; how many more of its jobs may run. NULL = it has no cap.
+
 function weirkeeper.check_lane(queue text, kind text) returns void
   plpgsql stable
   sha256 a106a156783a79c79d29b59a1e5114757c7b4d24ddb320f697846ee1c14341d8  -- Raises WK004 or WK006 unless exactly one of a declared queue or kind is named.
@@ -503,13 +656,29 @@ function weirkeeper.check_unique(by_args boolean, keys text[], period interval, 
   plpgsql immutable
   sha256 260e1dd2a26ccdb593a8b7f27c3dacf73c01cc61166b1770e0676985c0ebc57c  -- Raises WK004 for options of uniqueness that make no sense; returns the final states that keep it.
 
+function weirkeeper.deliver(endpoint bigint, event uuid, body bytea, trigger text, priority integer DEFAULT NULL::integer) returns bigint
+  plpgsql volatile
+  sha256 3548397ffe63f42431a27570d9a8818cfa8adee82f462fb877755b4a7a8888c5  -- Puts an event on its way to an endpoint; returns the delivery's id, or null if it is already.
+
 function weirkeeper.deliver_again(subscription text, ids uuid[], tag text) returns integer
   plpgsql volatile
   sha256 71e20fa7b01e8051d72821a8265076257744901e5e2c802a0e027a127e07e3fc  -- Internal: gives events to a subscription once more, as jobs of priority 4; how many jobs.
 
+function weirkeeper.disable_endpoint(endpoint bigint, reason text) returns void
+  plpgsql volatile
+  sha256 3749d7e52445a86f13128c9837a49f545747153dbcdabddfb700bf4b4b663114  -- Disables an endpoint; its deliveries are held until it is enabled.
+
+function weirkeeper.enable_endpoint(endpoint bigint) returns void
+  plpgsql volatile
+  sha256 8fa3ce99840d04e42ed9c177e9c4cb9af50da65ca76a7f49f7b879dad739ee1c  -- Enables an endpoint with a fresh window of failures, and lets its deliveries go.
+
 function weirkeeper.ended_state(id bigint) returns text
   sql stable
   sha256 d7f35c3f9c5fc494fefba2aa7c948b11a4739c9296c2a35262ddba803610b47c  -- Final state of a job; null = it has none, or no job.
+
+function weirkeeper.endpoint_key(endpoint_id bigint) returns text
+  sql immutable
+  sha256 d7f0a8612b4085cb336cb310248e626d843b20e1488a41998d6cde5137a65d87  -- The concurrency key under which deliveries of one endpoint wait.
 
 function weirkeeper.enqueue(kind text, args jsonb DEFAULT '{}'::jsonb, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true, concurrency_key text DEFAULT NULL::text) returns bigint
   plpgsql volatile
@@ -521,11 +690,15 @@ function weirkeeper.enqueue_many(kind text, args jsonb[], run_at timestamp with 
 
 function weirkeeper.enqueue_staged(kind text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true, concurrency_key text DEFAULT NULL::text) returns bigint[]
   plpgsql volatile
-  sha256 ab9c6f73e7096e902990a18bcf0beb91571d7e40924684e61f00f4074e64dd5f  -- Adds a job for each staged row, in order of n; returns their ids. WK001, WK002, WK004, WK005.
+  sha256 f6da6ea5fa3789b2caeac3e1d4544358cad19a283b5e8d47fbc16f538a221783  -- Adds a job for each staged row, in order of n; returns their ids. WK001, WK002, WK004, WK005.
 
 function weirkeeper.event_complete() returns trigger
   plpgsql volatile
   sha256 f2593b90ea5335b683c09c71438309cbd6dca526b72acbcbc8e9f4d6454f5182  -- Trigger: checks an event that is recorded and makes it pending. WK002, WK003, 23514.
+
+function weirkeeper.fair_owner(kind text, job_id bigint) returns text
+  plpgsql stable
+  sha256 e5b766d5c23a2985e46369c274ab4bd151f9d9f7782357cf4f6c3056d0dd36a9  -- Internal: owner by whom a job takes turns; NULL = its kind takes none.
 
 function weirkeeper.fire_periodic(periodic_name text, tick timestamp with time zone, following timestamp with time zone, skip boolean) returns bigint
   plpgsql volatile
@@ -545,15 +718,23 @@ function weirkeeper.is_moment(moment timestamp with time zone) returns boolean
 
 function weirkeeper.job_complete() returns trigger
   plpgsql volatile
-  sha256 55c80579424883f9082597063368e7128486d560a069504466c6cf666c5bfed3  -- Trigger: fills in and places a job.
+  sha256 6791bbceb31b6d78fdf87ea3dfc412ab828e5ccaf2fec2e349ffa8d45586b674  -- Trigger: fills in and places a job.
 
 function weirkeeper.key_open(name text, open_at timestamp with time zone DEFAULT NULL::timestamp with time zone) returns integer
   plpgsql volatile
   sha256 1bc96e8546a86d16e816f6c419de59e600a5a7d1846e09bdc98ec12cd421662e  -- Starts no job of a key before a moment (infinity: until called again; null: opens it). Commit soon. WK004.
 
+function weirkeeper.lease_endpoint(delivery bigint, lease_seconds double precision, token bigint) returns text
+  plpgsql volatile
+  sha256 a67688fec8b084bb06ec03137b5496a22703eb4a593cd4ab852c2f33238b74e5  -- Takes an endpoint's lease for a delivery: leased, or why not.
+
 function weirkeeper.number_staged(kind text) returns bigint[]
   plpgsql volatile
   sha256 096d268db093c8eed396c13f0f81a98ec7f7a94773352ed76805ebba507914cc  -- Checks staged rows; returns an id for each. WK002.
+
+function weirkeeper.open_endpoint(endpoint bigint) returns void
+  plpgsql volatile
+  sha256 89934ad3d57b3f4620d6745dc767f38b7992b8e7c8af4900d42e840d31d14901  -- Tells the concurrency key of an endpoint from when on its deliveries may be claimed.
 
 function weirkeeper.open_keys() returns integer
   plpgsql volatile set enable_seqscan=off
@@ -567,9 +748,9 @@ function weirkeeper.pause(queue text DEFAULT NULL::text, kind text DEFAULT NULL:
   plpgsql volatile
   sha256 749ed5e4a8725e5bd823f47b7fa69b7bfd8b754495c71db13f21c4f22a3cd7fd  -- Starts no more jobs of a queue or kind; true = it was not paused. WK004, WK006.
 
-function weirkeeper.place_jobs(ids bigint[], declared weirkeeper.kind, priority integer, run_at timestamp with time zone, expires_at timestamp with time zone) returns void
+function weirkeeper.place_jobs(ids bigint[], declared weirkeeper.kind, priority integer, run_at timestamp with time zone, expires_at timestamp with time zone, owner_id text) returns void
   plpgsql volatile
-  sha256 7df9a1e4dbaa70a80dc4c871cf5025df490995a65c31fd48ae24fe6463d83380  -- Puts new jobs of one kind where they wait, in order.
+  sha256 848ba3d311812caab944bf13742eee2c54bde553e62035968d2eecd72515e37f  -- Puts new jobs of one kind where they wait, in order.
 
 function weirkeeper.prunable(ids bigint[], completed_before timestamp with time zone, ended_before timestamp with time zone) returns bigint[]
   sql stable
@@ -586,6 +767,10 @@ function weirkeeper.prune_jobs(after bigint, size integer, completed_before time
 function weirkeeper.prune_keys(size integer) returns integer
   plpgsql volatile set enable_seqscan=off
   sha256 368da35d96b8536f90cd196472eb1cf3837bab42a21afa91c2fcfbe633b83dfb  -- Removes concurrency keys that nobody uses; how many.
+
+function weirkeeper.rate_room(kind_name text, OUT room integer, OUT opens double precision) returns record
+  plpgsql volatile set enable_seqscan=off
+  sha256 472db9514ca28c270b9e42043a927887505e1f2669aa07a093acd6c0afc5b539  -- Internal: locks a kind; how many more may start now, else in how many seconds. NULL = it has no rate.
 
 function weirkeeper.record_event(type text, owner_id text DEFAULT NULL::text, subject text DEFAULT ''::text, data jsonb DEFAULT '{}'::jsonb, trace text DEFAULT NULL::text) returns uuid
   plpgsql volatile
@@ -613,11 +798,15 @@ function weirkeeper.resume(queue text DEFAULT NULL::text, kind text DEFAULT NULL
 
 function weirkeeper.retry_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean, held_by bigint)
   plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
-  sha256 1886dceee695d1f39cc863b90c34c062e82b93d70553998d97fcc88b1935be4e  -- Runs jobs once more: scheduled, discarded and cancelled ones. Others stay.
+  sha256 2601dae92f2c9e2757af78f8eeb391389af8cd07af74e6bd2eb32efc61bb624d  -- Runs jobs once more: scheduled, discarded and cancelled ones. Others stay.
 
 function weirkeeper.run_periodic(periodic_name text) returns bigint
   plpgsql volatile
   sha256 942031fdc36bd0beeff3bf4e336afa57352a89c0e37dbcfe82d981018832c761  -- Enqueues an extra run of a periodic, beside its schedule; returns the job, null = no such name.
+
+function weirkeeper.settle_delivery(delivery bigint, token bigint, result text, code text, delay double precision, pause double precision, disable text, status integer, phases jsonb, headers jsonb, body bytea, truncated boolean, peer text, url text, started_at timestamp with time zone) returns TABLE(held boolean, attempts integer, disabled text, notice integer)
+  plpgsql volatile
+  sha256 87948406196d0ed743a4e70976f291968938718ff856e8012fea1edd554fb710  -- Writes a request's outcome and gives the lease back, if the token still holds it.
 
 function weirkeeper.skip_event(id uuid) returns boolean
   plpgsql volatile
