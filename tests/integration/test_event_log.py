@@ -48,7 +48,7 @@ def ops(desk):
     """The desk of an operation's caller."""
     with connect(desk.url, "ops") as conn:
         yield OpsDesk(
-            owner_id="me", notes=None, search=None, waits=None, inspector=PostgresInspector(conn),
+            owner_id="me", notes=None, search=None, webhooks=None, waits=None, inspector=PostgresInspector(conn),
             recorder=PostgresRecorder(conn), events=PostgresEventLog(conn), endpoints=Places(),
         )  # fmt: skip
 

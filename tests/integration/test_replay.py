@@ -35,7 +35,7 @@ def conn(desk):
 @pytest.fixture
 def ops(conn):
     return OpsDesk(
-        owner_id="me", notes=None, search=None, waits=None, inspector=PostgresInspector(conn),
+        owner_id="me", notes=None, search=None, webhooks=None, waits=None, inspector=PostgresInspector(conn),
         recorder=PostgresRecorder(conn), events=PostgresEventLog(conn),
     )  # fmt: skip
 

@@ -56,14 +56,19 @@ class Pooler:
         started.set()
         self._loop.run_forever()
         listening.close()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0.05))
-        for writer in self._writers:
-            writer.close()
-        self._loop.run_until_complete(asyncio.sleep(0.05))
+        self._loop.run_until_complete(self._end())
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
+
+    async def _end(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for writer in self._writers:
+            writer.close()
+        ends = (writer.wait_closed() for writer in self._writers)
+        await asyncio.gather(*ends, return_exceptions=True)
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
