@@ -395,6 +395,8 @@ table weirkeeper.paused  -- Queues and kinds whose lanes every claim skips; no j
   what text not null
   name text not null
   paused_at timestamp with time zone not null default clock_timestamp()
+  quarantine text  -- Why a kind was paused without anybody's doing: how its children died. Null = by hand.
+  constraint paused_check CHECK (((what = 'kind'::text) AND (length(quarantine) <= 500)))
   constraint paused_what_check CHECK ((what = ANY (ARRAY['queue'::text, 'kind'::text])))
   constraint paused_pkey PRIMARY KEY (what, name)
 
@@ -767,6 +769,10 @@ function weirkeeper.prune_jobs(after bigint, size integer, completed_before time
 function weirkeeper.prune_keys(size integer) returns integer
   plpgsql volatile set enable_seqscan=off
   sha256 368da35d96b8536f90cd196472eb1cf3837bab42a21afa91c2fcfbe633b83dfb  -- Removes concurrency keys that nobody uses; how many.
+
+function weirkeeper.quarantine(kind text, why text) returns boolean
+  plpgsql volatile
+  sha256 e21d1229c86dd7bf88bc96aaff2cb6403a81db3fff2cbc2c673b3cba0906ac94  -- Starts no more jobs of a kind that kills its children; true = it was not paused. resume lifts it.
 
 function weirkeeper.rate_room(kind_name text, OUT room integer, OUT opens double precision) returns record
   plpgsql volatile set enable_seqscan=off
