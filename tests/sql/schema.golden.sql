@@ -358,6 +358,7 @@ table weirkeeper.kind  -- Kinds of job with their limits. No events: declaration
   fair boolean not null default false
   rate_n integer
   rate_ms integer
+  command text[] not null default '{}'::text[]  -- Program and arguments that run its jobs, of the kind or its queue; empty = a handler does.
   constraint kind_check CHECK (((rate_n IS NULL) = (rate_ms IS NULL)))
   constraint kind_max_attempts_check CHECK ((max_attempts >= 1))
   constraint kind_max_per_key_check CHECK ((max_per_key >= 1))
@@ -453,8 +454,10 @@ table weirkeeper.process with (fillfactor=50)  -- One row per life of one proces
   kinds text[] not null default '{}'::text[]  -- Kinds that a queue process knows.
   generation text not null default ''::text  -- The release that the process is of (WEIRKEEPER_GENERATION, else the version).
   rest_asked_at timestamp with time zone  -- Since when it is asked to start nothing more; null = it works. Read at each beat.
+  queues jsonb  -- Children by queue of a process that serves several; null = it serves the one in `queue`.
   constraint process_generation_check CHECK ((length(generation) <= 63))
   constraint process_phase_check CHECK ((phase = ANY (ARRAY['starting'::text, 'ready'::text, 'draining'::text, 'stopped'::text])))
+  constraint process_queues_check CHECK (((queues IS NULL) OR (jsonb_typeof(queues) = 'object'::text)))
   constraint process_role_check CHECK ((role = ANY (ARRAY['queue'::text, 'relay'::text, 'listener'::text, 'metrics'::text])))
   constraint process_pkey PRIMARY KEY (epoch)
 
