@@ -43,6 +43,10 @@ class Session(Protocol):
         """An event; None = it was pruned."""
         ...
 
+    def renew(self) -> None:
+        """After a job: nothing that it did to the session reaches the next one."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -85,6 +89,12 @@ class Runner:
         deadline = SYSTEM.monotonic() + job["timeout_ms"] / 1000
         connection = self._session.connection
         context = Context.of(job, deadline, self._asked, connection, self._report)
+        told = self._told(job, context)
+        # Whoever was stopped needs none of it: that child is replaced.
+        self._session.renew()
+        return told
+
+    def _told(self, job: dict[str, Any], context: Context) -> Outcome:
         if self._hooks or context.trace is not None:
             return self._within_hooks(job, context)
         try:

@@ -160,9 +160,14 @@ class Settings:
             elif item.name == "sealing_keys":
                 value = ["***" for _ in value]
             elif is_dataclass(value) and not isinstance(value, type):
-                value = asdict(value)
+                value = asdict(value, dict_factory=_listed)
             shown[item.name] = str(value) if isinstance(value, Path) else value
         return shown
+
+
+def _listed(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Sets as lists in order, which JSON can show."""
+    return {name: sorted(value) if isinstance(value, frozenset) else value for name, value in pairs}
 
 
 def _url(env: Environment, name: str) -> str:

@@ -7,6 +7,7 @@ black-holed query, so keepalives (5/2/3) and tcp_user_timeout (8 s) end it withi
 from __future__ import annotations
 
 from enum import Enum
+from typing import LiteralString
 
 import psycopg
 
@@ -56,15 +57,41 @@ def connect(url: str, name: str, use: Use = Use.DURABLE) -> Connection:
             keepalives_count=3,
             tcp_user_timeout=8000,
         )
-        plan, joins, durable, timeout, lock = use.value
-        conn.execute(
-            statement("session/settings"),
-            {
-                "plan_cache_mode": plan,
-                "joins": joins,
-                "synchronous_commit": durable,
-                "statement_timeout": timeout,
-                "lock_timeout": lock,
-            },
-        )
+        conn.execute(*_settings(use))
         return conn
+
+
+def renew(conn: Connection, use: Use) -> None:
+    """Make a session as it was when it was opened, in one round trip.
+
+    Not DISCARD ALL: prepared statements are the driver's, and worth keeping.
+
+    Raises:
+        psycopg.Error: it cannot be; close it.
+    """
+    with psycopg.ClientCursor(conn) as cursor:  # binds here, so that many statements are one query
+        text, params = _settings(use)
+        cursor.execute(";".join((*_undone(), text)), params)
+
+
+def _undone() -> tuple[LiteralString, ...]:
+    return (
+        statement("session/undo_role"),
+        statement("session/undo_settings"),
+        statement("session/undo_listening"),
+        statement("session/undo_cursors"),
+        statement("session/undo_temporary"),
+        statement("session/undo_sequences"),
+        statement("session/undo_locks"),
+    )
+
+
+def _settings(use: Use) -> tuple[LiteralString, dict[str, str]]:
+    plan, joins, durable, timeout, lock = use.value
+    return statement("session/settings"), {
+        "plan_cache_mode": plan,
+        "joins": joins,
+        "synchronous_commit": durable,
+        "statement_timeout": timeout,
+        "lock_timeout": lock,
+    }

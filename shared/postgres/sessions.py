@@ -12,7 +12,7 @@ from typing import Any, cast
 from psycopg.pq import TransactionStatus
 
 from shared.events.event import Event
-from shared.postgres.connect import Connection, Use, connect
+from shared.postgres.connect import Connection, Use, connect, renew
 from shared.postgres.failures import translated
 from shared.postgres.network_guard import watch_network
 from shared.postgres.statements import statement
@@ -30,6 +30,8 @@ class ChildSession:
         self._url = url
         self._name = name
         self._conn: Connection | None = None
+        self._as_opened: tuple[object, ...] = ()
+        self._lent = False
 
     def guard(self) -> None:
         """Refuse network calls of this process while a transaction is open on the connection."""
@@ -44,12 +46,22 @@ class ChildSession:
         Raises:
             DatabaseUnavailable: it cannot be opened now.
         """
-        if self._conn is None or self._conn.closed:
-            self._conn = connect(self._url, self._name, Use.HANDLER)
+        self._lent = True
+        with self._opened() as conn:
+            yield conn
+
+    def renew(self) -> None:
+        """After a job: nothing that it set, locked or made for the session reaches the next one."""
+        conn, lent, self._lent = self._conn, self._lent, False
+        if conn is None or conn.closed or not lent:
+            return
         try:
-            yield self._conn
-        finally:
-            self._clean()
+            if _client_side(conn) == self._as_opened:
+                renew(conn, Use.HANDLER)
+            else:
+                conn.close()
+        except Exception:  # noqa: BLE001  (whatever is wrong with it, the next job gets another)
+            conn.close()
 
     def load_event(self, event_id: str) -> Event | None:
         """An event by its id; None = it was pruned.
@@ -57,14 +69,24 @@ class ChildSession:
         Raises:
             DatabaseUnavailable: try again later.
         """
-        with self.connection() as conn, translated():
+        with self._opened() as conn, translated():
             row = conn.execute(statement("events/load"), {"event_id": event_id}).fetchone()
         if row is None:
             return None
         return Event(*cast("tuple[str, str, str, str, dict[str, Any], str]", row))
 
+    @contextmanager
+    def _opened(self) -> Iterator[Connection]:
+        if self._conn is None or self._conn.closed:
+            self._conn = connect(self._url, self._name, Use.HANDLER)
+            self._as_opened = _client_side(self._conn)
+        try:
+            yield self._conn
+        finally:
+            self._clean()
+
     def _clean(self) -> None:
-        """Leave nothing of one job to the next."""
+        """Leave no transaction of one block to the next."""
         conn = self._conn
         if conn is None or conn.closed or conn.info.transaction_status is TransactionStatus.IDLE:
             return
@@ -72,3 +94,14 @@ class ChildSession:
             conn.rollback()
         except Exception:  # noqa: BLE001  (whatever is wrong with it, the next job gets another)
             conn.close()
+
+
+def _client_side(conn: Connection) -> tuple[object, ...]:
+    """What a handler may have changed of the connection that the server does not know."""
+    return (
+        conn.autocommit,
+        conn.row_factory,
+        conn.isolation_level,
+        conn.read_only,
+        conn.deferrable,
+    )

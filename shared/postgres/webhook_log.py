@@ -12,7 +12,16 @@ from shared.errors import InvalidArguments, NotFound
 from shared.events.globs import matches
 from shared.postgres.deliveries import PostgresDeliveries
 from shared.postgres.failures import translated
-from shared.postgres.webhook_rows import NONE, Rows, attempt, delivery, missed, number, told
+from shared.postgres.webhook_rows import (
+    NONE,
+    Rows,
+    attempt,
+    delivery,
+    missed,
+    number,
+    position,
+    told,
+)
 from shared.webhooks import explanation
 from shared.webhooks.records import Attempt, Delivery, Missed, Told
 
@@ -41,7 +50,7 @@ class PostgresWebhookLog(Rows):
             "id": number(endpoint_id),
             "owner_id": owner_id,
             "state": state,
-            "before": None if before is None else number(before),
+            "before": None if before is None else position("before", before),
             "limit": _page(limit),
         }
         with translated():
@@ -58,7 +67,7 @@ class PostgresWebhookLog(Rows):
         params = {
             "id": number(endpoint_id),
             "owner_id": owner_id,
-            "after": max(0, number(after)),
+            "after": position("after", after),
             "limit": _page(limit),
         }
         with translated():

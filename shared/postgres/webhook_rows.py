@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.errors import InvalidArguments
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
@@ -41,6 +42,18 @@ def number(given: str) -> int:
     if not (len(text) <= 19 and text.isascii() and text.isdigit() and int(text) < 2**63):
         return -1
     return int(text)
+
+
+def position(what: str, given: str) -> int:
+    """A place in the outbox's order, where a page begins.
+
+    Raises:
+        InvalidArguments: it is no sequence number.
+    """
+    found = number(given)
+    if found < 0:
+        raise InvalidArguments(f"{what}: expected a sequence number; got {str(given)[:40]!r}")
+    return found
 
 
 def moment(value: datetime | None) -> str | None:

@@ -172,6 +172,15 @@ def test_what_is_anothers_is_as_if_it_were_not_there(hooks):
     assert hooks.webhooks.get("me", mine).enabled
 
 
+@pytest.mark.parametrize("given", ["99999999999999999999", "-1", "", "a", "٣"])
+def test_a_page_begins_at_a_sequence_number_and_at_nothing_else(hooks, given):
+    mine = hooks.endpoint()
+    with pytest.raises(InvalidArguments, match="after: expected a sequence number"):
+        hooks.webhooks.missed("me", mine, given)
+    with pytest.raises(InvalidArguments, match="before: expected a sequence number"):
+        hooks.webhooks.deliveries("me", mine, before=given)
+
+
 def test_an_event_is_put_on_its_way_once_to_each_endpoint_that_wants_it(hooks):
     mine, other = hooks.endpoint(), hooks.endpoint(event_types=("webhook.test",))
     hooks.endpoint(owner="you")

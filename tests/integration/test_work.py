@@ -111,3 +111,37 @@ def test_a_childs_session_is_opened_late_kept_clean_and_opened_again(
     assert session.load_event("00000000-0000-0000-0000-000000000000") is None
     with session.connection() as last:
         last.close()
+
+
+@pytest.mark.parametrize(
+    ("left", "shown", "clean"),
+    [
+        ("set search_path = nowhere", "show search_path", '"$user", public'),
+        ("set statement_timeout = 60000", "show statement_timeout", "0"),
+        ("set synchronous_commit = off", "show synchronous_commit", "on"),
+        ("set role pg_monitor", "select current_user = session_user", True),
+        (
+            "select pg_advisory_lock(17)",
+            "select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()",
+            0,
+        ),
+        ("create temp table orders ()", "select to_regclass('orders')", None),
+        ("listen orders", "select count(*) from pg_listening_channels()", 0),
+    ],
+)
+def test_what_a_job_did_to_its_session_does_not_reach_the_next(
+    database_url: str, left: str, shown: str, clean: object
+) -> None:
+    session = ChildSession(database_url, "child")
+    with session.connection() as first:
+        pid = first.info.backend_pid
+        first.execute(left)
+    session.renew()
+    with session.connection() as second:
+        assert second.execute(shown).fetchone() == (clean,)
+        assert second.info.backend_pid == pid
+        second.autocommit = False
+    session.renew()
+    with session.connection() as third:
+        assert third.autocommit
+        third.close()

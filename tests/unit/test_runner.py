@@ -28,6 +28,10 @@ class Session:
 
     def __init__(self, event=None):
         self.event = event
+        self.renewed = 0
+
+    def renew(self):
+        self.renewed += 1
 
     def connection(self):
         return nullcontext("a connection")
@@ -175,3 +179,11 @@ def test_progress_is_reported_as_numbers_and_nothing_else_is_taken():
     for wrong in ((-1, None), (math.nan, None), (math.inf, 1), (1, -1), ("1", 2), (True, 2)):
         done = run(lambda ctx, _, wrong=wrong: ctx.progress(*wrong))
         assert done.error.startswith("InvalidArguments: progress: expected numbers"), wrong
+
+
+def test_a_session_is_renewed_after_each_job_whatever_became_of_it():
+    session = Session()
+    run(lambda ctx, args: None, session)
+    assert session.renewed == 1
+    run(lambda ctx, args: 1 / 0, session)
+    assert session.renewed == 2

@@ -156,6 +156,12 @@ def test_what_is_shown_hides_every_password():
     assert "postgresql://me:***@db:5432/app" in shown
 
 
+def test_sets_are_shown_as_lists():
+    outbound = load(WEIRKEEPER_OUTBOUND_PORTS="8443,443").describe()["outbound"]
+    assert outbound["ports"] == [443, 8443]
+    assert outbound["allow"]["names"] == []
+
+
 @given(password=st.text(st.characters(categories=["Ll", "Lu", "Nd"]), min_size=1, max_size=30))
 def test_no_password_survives_masking(password):
     url = masked(f"postgresql://user:p{password}p@db/app")

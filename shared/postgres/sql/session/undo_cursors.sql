@@ -1,0 +1,2 @@
+-- Cursors that outlived their transaction.
+close all

@@ -1,0 +1,2 @@
+-- No notices that a job asked for.
+unlisten *

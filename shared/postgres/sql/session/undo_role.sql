@@ -1,0 +1,2 @@
+-- Roles that a job took are given back.
+set session authorization default

@@ -1,0 +1,2 @@
+-- What currval and lastval remember.
+discard sequences

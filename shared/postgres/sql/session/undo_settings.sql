@@ -1,0 +1,2 @@
+-- What a job set is as the server has it; session/settings follows in the same query.
+reset all

@@ -1,0 +1,2 @@
+-- Temporary tables, which would hide those of the next job by their names.
+discard temp
