@@ -26,6 +26,12 @@ from shared.errors import ConfigurationError
 NAMES = (
     "relay_passed",  # a pass has committed, and nothing was announced yet
     "relay_announced",  # its announcement has committed
+    "webhook_fanout_begun",  # an event is to be fanned out, nothing is written
+    "webhook_fanned_out",  # its deliveries have committed
+    "webhook_begun",  # a delivery's job runs, nothing is leased
+    "webhook_leased",  # its lease has committed, nothing is sent
+    "webhook_answered",  # its answer is there, nothing is written
+    "webhook_settled",  # what came of it has committed, its job has not ended
 )
 LOOK = 0.002  # seconds between two looks for the file of a pause
 

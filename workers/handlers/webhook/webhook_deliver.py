@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shared.clock import SYSTEM
+from shared.failpoints import fp
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed, Discard, Outcome, Snooze
 from shared.postgres.deliveries import PostgresDeliveries
@@ -32,11 +33,13 @@ def handle(ctx: Context, args: Mapping[str, Any]) -> Outcome:
     given = args.get("delivery_id")
     if not isinstance(given, str) or not given.isdigit():
         return Discard(f"delivery_id: expected the id of a delivery; got {given!r}")
+    fp("webhook_begun")
     asked = SYSTEM.monotonic()
     with ctx.connection() as conn:
         granted = PostgresDeliveries(conn).lease(int(given), LEASE)
     if isinstance(granted, Standing):
         return _later(granted)
+    fp("webhook_leased")
     return _send(ctx, granted, asked + LEASE - MARGIN)
 
 
@@ -61,6 +64,7 @@ def _send(ctx: Context, lease: Lease, until: float) -> Outcome:
         _release(ctx, lease)
         return Snooze(0)
     exchange = client.send(outgoing, limits=limits, until=until)
+    fp("webhook_answered")
     return _settle(ctx, lease, Round(lease, outgoing.url, begun, discards()), exchange)
 
 
@@ -73,6 +77,7 @@ def _settle(ctx: Context, lease: Lease, this: Round, exchange: Exchange) -> Outc
         ctx.log.info("webhook %s: %s", written.code, exchange.hidden)
     with ctx.connection() as conn:
         settled = PostgresDeliveries(conn).settle(lease, written)
+    fp("webhook_settled")
     if not settled.held:
         ctx.log.warning("the lease was lost before the answer was written: it is sent again")
     return outcome(written, settled)

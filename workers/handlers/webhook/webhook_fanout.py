@@ -11,6 +11,7 @@ from typing import Any
 
 from shared.events.event import Event
 from shared.events.globs import matches
+from shared.failpoints import fp
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed
 from shared.postgres.deliveries import PostgresDeliveries
@@ -22,6 +23,7 @@ def handle(ctx: Context, _args: Mapping[str, Any], event: Event) -> Completed:
     """Make the deliveries of an event; the result counts new ones."""
     if event.owner_id is None:
         return Completed({"deliveries": 0})  # nobody's event is for nobody
+    fp("webhook_fanout_begun")
     trigger = "test" if event.type == TEST else "auto"
     with ctx.connection() as conn:
         deliveries = PostgresDeliveries(conn)
@@ -34,7 +36,9 @@ def handle(ctx: Context, _args: Mapping[str, Any], event: Event) -> Completed:
         if message is None:
             return Completed({"deliveries": 0})
         bodies = {target.id: encode(message, target.format) for target in targets}
-        return Completed({"deliveries": deliveries.fan_out(event.id, trigger, bodies)})
+        new = deliveries.fan_out(event.id, trigger, bodies)
+    fp("webhook_fanned_out")
+    return Completed({"deliveries": new})
 
 
 def wants(endpoint_id: str, patterns: Sequence[str], event: Event) -> bool:
