@@ -39,7 +39,8 @@ CHILD, PROCESS = "child, request in flight", "process, request in flight"
 RUN_OUT = (
     "update weirkeeper.endpoint e set busy_until = clock_timestamp() - interval '1 s'"
     " from weirkeeper.delivery d where d.endpoint_id = e.id and e.busy_until > clock_timestamp()"
-    " and d.state = 'pending' and exists (select from weirkeeper.attempt a where a.job_id = d.job_id)"
+    " and d.state = 'pending'"
+    " and exists (select from weirkeeper.attempt a where a.job_id = d.job_id)"
     " and not exists (select from weirkeeper.running r where r.job_id = d.job_id)"
 )
 LEFT = "select count(*) from weirkeeper.delivery where state <> 'delivered'"
@@ -115,6 +116,7 @@ def _tried(databases: Databases, step: str, kills: int) -> Found:
             "WEIRKEEPER_CHILDREN": "webhook=1",
         }
         if step in STEPS:
+            programs.environment["WEIRKEEPER_APP"] = "bench.support.failing_app:app"
             programs.environment["TEST_FAILPOINTS"] = f"{step}@2=kill"
         try:
             return _Try(programs, conn, step, kills).run()
