@@ -397,7 +397,7 @@ table weirkeeper.paused  -- Queues and kinds whose lanes every claim skips; no j
   name text not null
   paused_at timestamp with time zone not null default clock_timestamp()
   quarantine text  -- Why a kind was paused without anybody's doing: how its children died. Null = by hand.
-  constraint paused_check CHECK (((what = 'kind'::text) AND (length(quarantine) <= 500)))
+  constraint paused_check CHECK (((quarantine IS NULL) OR ((what = 'kind'::text) AND (length(quarantine) <= 500))))
   constraint paused_what_check CHECK ((what = ANY (ARRAY['queue'::text, 'kind'::text])))
   constraint paused_pkey PRIMARY KEY (what, name)
 

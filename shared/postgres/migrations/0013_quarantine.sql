@@ -5,7 +5,8 @@
 -- lifts it. A kind that somebody has paused already stays as it is.
 
 alter table weirkeeper.paused
-  add column quarantine text check (what = 'kind' and length(quarantine) <= 500);
+  add column quarantine text
+    check (quarantine is null or what = 'kind' and length(quarantine) <= 500);
 comment on column weirkeeper.paused.quarantine is
   'Why a kind was paused without anybody''s doing: how its children died. Null = by hand.';
 
