@@ -23,8 +23,9 @@ from tests.support.outbox import Desk
 @pytest.fixture
 def desk(database_url, tmp_path):
     opened = Desk(database_url, tmp_path)
-    opened.conn.execute("delete from weirkeeper.event_type where name <> all (%s)", (
-        ["order.paid", "order.line.added", "quiet", "corpus.note.changed"],))  # fmt: skip
+    kept = (["order.paid", "order.line.added", "quiet", "corpus.note.changed"],)
+    opened.conn.execute("delete from weirkeeper.route where type <> all (%s)", kept)
+    opened.conn.execute("delete from weirkeeper.event_type where name <> all (%s)", kept)
     yield opened
     opened.close()
 

@@ -254,7 +254,7 @@ table weirkeeper.endpoint with (fillfactor=70)  -- Where an owner's events are s
 
 table weirkeeper.endpoint_secret  -- Signing secrets, sealed; those that were rotated away sign until they expire. No events: secrets.
   endpoint_id bigint not null
-  no integer not null identity always
+  no bigint not null identity always
   sealed bytea not null
   created_at timestamp with time zone not null default clock_timestamp()
   expires_at timestamp with time zone
@@ -599,7 +599,7 @@ sequence weirkeeper.delivery_id_seq bigint start=1 increment=1 cache=1 cycle=Fal
 
 sequence weirkeeper.endpoint_id_seq bigint start=1 increment=1 cache=1 cycle=False
 
-sequence weirkeeper.endpoint_secret_no_seq integer start=1 increment=1 cache=1 cycle=False
+sequence weirkeeper.endpoint_secret_no_seq bigint start=1 increment=1 cache=1 cycle=False
 
 sequence weirkeeper.event_pending_seq bigint start=1 increment=1 cache=1 cycle=False
 

@@ -37,7 +37,7 @@ comment on table weirkeeper.endpoint is
 
 create table weirkeeper.endpoint_secret (
   endpoint_id bigint not null references weirkeeper.endpoint on delete cascade,
-  no integer not null generated always as identity,  -- the newest signs first
+  no bigint not null generated always as identity,  -- the newest signs first
   sealed bytea not null,
   created_at timestamptz not null default clock_timestamp(),
   expires_at timestamptz,  -- null: the current one
