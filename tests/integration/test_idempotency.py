@@ -18,7 +18,7 @@ from shared.services.coroutines import Coroutines
 from shared.telemetry.instruments import open_instruments
 from tests.support.drivers import DRIVERS, without_driver
 from workers.handlers.registry import load_handlers
-from workers.runner import Runner
+from workers.runner import Runner, Surroundings
 
 APP = load_app(None)
 SUBSCRIPTIONS = {s.name: s for s in APP.subscriptions}
@@ -61,7 +61,8 @@ def run(database_url):
 
     def one(subscription, job):
         handlers = load_handlers(APP, subscription.queue)
-        outcome = Runner(handlers, session, lambda: False, Coroutines())(job)
+        around = Surroundings(session, lambda: False, lambda _n, _of: None, Coroutines())
+        outcome = Runner(handlers, (), around)(job)
         assert outcome.outcome == "completed", outcome
         return outcome
 

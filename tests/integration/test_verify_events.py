@@ -16,6 +16,8 @@ DAY = 86_400.0
 @pytest.fixture
 def conn(database_url: str) -> Iterator[Connection]:
     with connect(database_url, "test", Use.HANDLER) as opened:
+        # Of one subscription, so that what is told is told once.
+        opened.execute("delete from weirkeeper.route where subscription = 'webhook.fanout'")
         yield opened
 
 
