@@ -34,6 +34,7 @@ NAMES = [
     "health",
     "drain",
     "drains",
+    "events",
     "jobs",
     "verify",
     "pause",

@@ -103,9 +103,9 @@ class Flow:
                         " group by xmin::text) passes") <= 200  # fmt: skip
 
     def open_jobs(self) -> int:
-        """Jobs of the flow that have not ended."""
+        """Jobs of the flow that have not ended; its programs are not those of webhooks."""
         return self.one(
-            "select count(*) from weirkeeper.job j where not exists (select from"
+            "select count(*) from weirkeeper.job j where queue <> 'webhook' and not exists (select from"
             " weirkeeper.attempt a where a.job_id = j.id"
             " and a.state in ('completed', 'discarded', 'cancelled'))"
         )
