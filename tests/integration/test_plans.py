@@ -304,6 +304,7 @@ def test_plans_on_empty_and_small_tables(sessions: Sessions) -> None:
     try_sizes(sessions, SMALL, 10 * SMALL)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_plans_on_a_million_rows(sessions: Sessions) -> None:

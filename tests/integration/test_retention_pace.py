@@ -113,6 +113,7 @@ def test_claims_are_quick_while_much_is_pruned(conn, database_url):
     assert beside[p99] < max(0.05, 5 * alone[p99])
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_million_expired_jobs_are_gone_in_minutes_in_short_statements(conn):

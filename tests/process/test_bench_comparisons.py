@@ -18,6 +18,7 @@ SMALL = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_a_comparison_reports(name, capsys):

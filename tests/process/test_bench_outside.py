@@ -10,6 +10,7 @@ from bench import hostile
 from bench.support.bare_posts import bare_posts, https_receiver
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_what_hostile_receivers_cost_is_reported(capsys):
     code = hostile.main(["--seconds", "2"])
@@ -21,6 +22,7 @@ def test_what_hostile_receivers_cost_is_reported(capsys):
     assert code == (1 if last["ok"] is False else 0)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_bare_posts_arrive():
     with https_receiver() as receiver:

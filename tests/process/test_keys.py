@@ -108,6 +108,7 @@ def test_whoever_dies_the_next_job_of_the_key_starts(queue: TestQueue) -> None:
     assert queue.final(first)["state"] == "discarded"
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_processes_that_are_killed_again_and_again_lose_no_place(queue: TestQueue) -> None:
     keys = add(queue, "sleep", 240, keys=4)

@@ -48,6 +48,7 @@ def supervised(programs, queue):
     return programs.execute(command, queue.env)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_database_that_is_away_at_boot_is_waited_for_and_nothing_is_given_up(
@@ -70,6 +71,7 @@ def test_a_database_that_is_away_at_boot_is_waited_for_and_nothing_is_given_up(
         queue.conn.close()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_after_14_seconds_without_a_database_it_works_soon_again(programs, database_url):

@@ -106,6 +106,7 @@ def test_a_stop_during_the_start_ends_within_5_seconds(queue: TestQueue, step: i
     assert queue.count("running") == 0
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ def test_killed_at_each_point(killing):
     kill(*killing, THIN)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # some 20 s where nothing else runs
 @pytest.mark.parametrize("killing", POINTS, indirect=True)

@@ -139,6 +139,7 @@ def spare(programs, database_url):
     return Stack(programs, database_url, processes=9)
 
 
+@pytest.mark.soak
 def test_a_queue_gets_more_processes_by_number_and_by_a_spare_slot(spare):
     checked = cli(spare.programs, "check", "--supervisord")
     assert checked.wait(90) == 0, checked.text()
@@ -171,6 +172,7 @@ def test_sigterm_while_every_queue_has_a_job_of_18_seconds(stack):
     until(lambda: not stack.programs.living(), 15, "everything has ended")
 
 
+@pytest.mark.soak
 def test_a_reload_finishes_what_runs_and_starts_everything_anew(stack):
     jobs, before = stack.begin(18), stack.newest()
     stack.ctl("reload")
@@ -179,6 +181,7 @@ def test_a_reload_finishes_what_runs_and_starts_everything_anew(stack):
     assert stack.supervisord.terminate(90) == 0
 
 
+@pytest.mark.soak
 def test_stop_all_at_once_loses_nothing(stack):
     jobs = stack.begin(18)
     began = time.monotonic()
@@ -191,6 +194,7 @@ def test_stop_all_at_once_loses_nothing(stack):
     assert stack.supervisord.terminate(90) == 0
 
 
+@pytest.mark.soak
 def test_three_queues_by_name_stop_together(stack):
     jobs = stack.begin(12)
     began = time.monotonic()
@@ -200,6 +204,7 @@ def test_three_queues_by_name_stop_together(stack):
     assert stack.supervisord.terminate(90) == 0
 
 
+@pytest.mark.soak
 def test_jobs_longer_than_the_drain_are_interrupted_and_run_again_elsewhen(stack):
     jobs, before = stack.begin(40), stack.newest()
     began = time.monotonic()

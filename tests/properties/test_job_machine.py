@@ -366,6 +366,7 @@ def test_the_database_does_what_the_model_does(machine: type[JobMachine]) -> Non
     run_state_machine_as_test(machine, settings=QUICK)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_database_does_what_the_model_does_for_long(machine: type[JobMachine]) -> None:

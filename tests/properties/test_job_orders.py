@@ -99,6 +99,7 @@ def test_a_fault_is_noticed(world: World, stage: Stage, fault: str) -> None:
         play_all(world, stage, where, 2)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("where", WHERE)
