@@ -53,8 +53,8 @@ def test_ends_that_lose_a_deadlock_are_written_again(queue: TestQueue) -> None:
 
 
 @pytest.mark.parametrize(
-    "seconds", [3, pytest.param(35, marks=[pytest.mark.slow, pytest.mark.timeout(120)])]
-    "seconds", [3, pytest.param(35, marks=[pytest.mark.slow, pytest.mark.timeout(120)])]
+    "seconds",
+    [3, pytest.param(35, marks=[pytest.mark.soak, pytest.mark.slow, pytest.mark.timeout(120)])],
 )
 def test_ends_are_tried_for_as_long_as_their_rows_are_held(queue: TestQueue, seconds: int) -> None:
     """Beyond the bounds of a lock and of a statement; the beat goes on, so nobody rescues."""
