@@ -58,8 +58,9 @@ def test_the_plan_made_on_an_empty_queue_is_right_for_a_full_one(conn, database_
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("jobs", [10_000, pytest.param(300_000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("jobs", [10_000, pytest.param(300_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "jobs", [10_000, pytest.param(300_000, marks=[pytest.mark.slow, pytest.mark.soak])]
+)
 def test_dead_rows_that_an_old_snapshot_keeps_do_not_slow_claims(conn, database_url, jobs):
     """Vacuum cannot take what a reader might still see; neither work nor idle looks pass over it."""
     with (
