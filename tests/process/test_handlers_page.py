@@ -11,7 +11,7 @@ import weirkeeper
 from tests.support.processes import ROOT
 from tests.support.waiting import until
 
-(TEXT,) = re.findall(
+TEXT, *_ = re.findall(
     r"^```python\n(.*?)^```",
     (ROOT / "docs/handlers.md").read_text("utf-8"),
     re.MULTILINE | re.DOTALL,
