@@ -106,7 +106,8 @@ def test_an_application_from_python_sql_and_http(reader):
     told = reader.types(buy)
     result = "{'day': '2026-11-29', 'orders': 1}"
     assert re.fullmatch(
-        rf"\d+ Wait\(state='completed', finished=True, result={re.escape(result)}\)\n", told
+        rf"\d+ Wait\(state='completed', finished=True, result={re.escape(result)}, progress=None\)\n",
+        told,
     )
 
     (reader.checkout / "statements.sql").write_text(blocks("sql")[0])

@@ -5,8 +5,8 @@
 -- inserts jobs, ready rows and fan-out rows; wakes each queue touched. Nobody else can see a part.
 --
 -- Locks: the rows claimed, skipping those that another relay holds; the sleep locks of the queues.
--- Indexes: event_pending_pkey (from `after`), event_pkey, route_pkey, kind_pkey, event_fanout_pkey,
--- event_failure_pkey, event_failure_due.
+-- Indexes: event_pending_pkey (from `after`), event_pkey, route_pkey, endpoint_owner, kind_pkey,
+-- event_fanout_pkey, event_failure_pkey, event_failure_due.
 -- Plan-proof, whatever the statistics were when the session's one plan was made: rows are deleted by
 -- their place, and LATERAL with LIMIT or OFFSET keeps each look-up a look-up (as a plain join, a plan
 -- made while the outbox was empty walked all of it for each row taken: 40 times slower). No join
@@ -36,7 +36,8 @@ with picked as materialized (
   ) f on true
   where f.already is null
 ), matched as (
-  -- Left joins: an event without a subscriber stays, and gets an empty fan-out. Two owners may use
+  -- Who has no endpoint gets no job to find that out: nearly all types may leave, and each event
+  -- would cost a second job. Left joins: an event without a subscriber stays, and gets an empty fan-out. Two owners may use
   -- the same subject, and neither's event may vanish behind the other's.
   select t.seq, t.event_id, e.subject, e.owner_id, e.trace, e.occurred_at, r.subscription,
          k.queue, k.max_attempts, k.timeout_ms, k.awaited,
@@ -44,7 +45,12 @@ with picked as materialized (
          row_number() over same as nth
   from taken t
   left join lateral (select * from weirkeeper.event e where e.id = t.event_id limit 1) e on true
-  left join lateral (select * from weirkeeper.route r where r.type = e.type offset 0) r on true
+  left join lateral (
+    select * from weirkeeper.route r
+    where r.type = e.type
+      and (r.subscription <> 'webhook.fanout'
+           or exists (select from weirkeeper.endpoint w where w.owner_id = e.owner_id))
+    offset 0) r on true
   left join lateral (
     select * from weirkeeper.kind k where k.name = r.subscription limit 1) k on true
   window same as (
