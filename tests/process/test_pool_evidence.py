@@ -17,8 +17,8 @@ from workers.pool.watch import Watch
 from workers.pool.wear import Recycle
 
 
-def test_a_death_tells_what_the_job_had_used(tmp_path: Path) -> None:
-    with pool_bench(tmp_path, size=1) as bench:
+def test_a_death_tells_what_the_job_had_used(short_tmp: Path) -> None:
+    with pool_bench(short_tmp, size=1) as bench:
         bench.ready()
         bench.run("burn", seconds=0.4)  # of another job: not counted for the next
         end = bench.run("burn", seconds=1, then="die")
@@ -28,8 +28,8 @@ def test_a_death_tells_what_the_job_had_used(tmp_path: Path) -> None:
         assert end.evidence["max_rss_mib"] > 5
 
 
-def test_a_timeout_tells_it_and_where_the_job_stood(tmp_path: Path) -> None:
-    with pool_bench(tmp_path, size=1) as bench:
+def test_a_timeout_tells_it_and_where_the_job_stood(short_tmp: Path) -> None:
+    with pool_bench(short_tmp, size=1) as bench:
         bench.ready()
         end = bench.run("burn", timeout=0.5, seconds=60)
         assert (end.outcome, end.death) == ("timeout", False)
@@ -37,12 +37,12 @@ def test_a_timeout_tells_it_and_where_the_job_stood(tmp_path: Path) -> None:
         assert {"stack", "stacks", "max_rss_mib"} <= set(end.evidence)
 
 
-def test_hunger_that_the_kernel_ended_is_told(tmp_path: Path) -> None:
-    counter, limit = tmp_path / "memory.events", tmp_path / "memory.max"
+def test_hunger_that_the_kernel_ended_is_told(short_tmp: Path) -> None:
+    counter, limit = short_tmp / "memory.events", short_tmp / "memory.max"
     counter.write_text("low 0\noom 1\noom_kill 3\n")
     limit.write_text("max\n")
-    with pool_bench(tmp_path / "home", size=1) as bench:
-        bench.pool._watch = Watch({}, MemoryEvents([counter, tmp_path / "none"], [limit]))
+    with pool_bench(short_tmp / "home", size=1) as bench:
+        bench.pool._watch = Watch({}, MemoryEvents([counter, short_tmp / "none"], [limit]))
         bench.ready()
         assert bench.run("die", signal=int(signal.SIGKILL)).cause == "SIGKILL"  # by somebody
         bench.ready()
@@ -56,9 +56,9 @@ def test_hunger_that_the_kernel_ended_is_told(tmp_path: Path) -> None:
         assert bench.run("die", signal=int(signal.SIGSEGV)).cause == "SIGSEGV"
 
 
-def test_a_kill_of_one_that_held_nearly_all_memory_is_told_as_hunger(tmp_path: Path) -> None:
-    limit = tmp_path / "memory.max"
-    with pool_bench(tmp_path / "home", size=1) as bench:
+def test_a_kill_of_one_that_held_nearly_all_memory_is_told_as_hunger(short_tmp: Path) -> None:
+    limit = short_tmp / "memory.max"
+    with pool_bench(short_tmp / "home", size=1) as bench:
         bench.ready()
         [pid] = bench.pids()
         limit.write_text(str(int((usage(pid).rss + 50) * 1.05) << 20))
@@ -74,9 +74,9 @@ def test_a_kill_of_one_that_held_nearly_all_memory_is_told_as_hunger(tmp_path: P
 
 
 @pytest.fixture
-def limited(tmp_path):
+def limited(short_tmp):
     allowed = {"hog": Limits(memory_mib=60), "burn": Limits(cpu_seconds=0.5)}
-    with pool_bench(tmp_path, size=2, allowed=allowed) as bench:
+    with pool_bench(short_tmp, size=2, allowed=allowed) as bench:
         bench.ready()
         yield bench
 
@@ -114,9 +114,9 @@ def recycled(bench: PoolBench, reason: str) -> float:
     ],
 )
 def test_a_child_that_has_served_long_enough_is_replaced_between_jobs(
-    tmp_path: Path, recycle: Recycle, reason: str
+    short_tmp: Path, recycle: Recycle, reason: str
 ) -> None:
-    with pool_bench(tmp_path, size=2, recycle=recycle) as bench:
+    with pool_bench(short_tmp, size=2, recycle=recycle) as bench:
         bench.ready()
         before = bench.pids()
         begun = time.monotonic()
@@ -132,9 +132,9 @@ def test_a_child_that_has_served_long_enough_is_replaced_between_jobs(
         assert bench.instruments.child_kills_total.labels("test", "leave").get() == 0
 
 
-def test_what_leaks_stays_below_the_cap(tmp_path: Path) -> None:
+def test_what_leaks_stays_below_the_cap(short_tmp: Path) -> None:
     """Each child may grow by 60 MiB, and then by what it can leak until that is seen."""
-    with pool_bench(tmp_path, size=2, recycle=Recycle(mib=60)) as bench:
+    with pool_bench(short_tmp, size=2, recycle=Recycle(mib=60)) as bench:
         bench.ready()
         base = sum(usage(pid).rss for pid in bench.pids())
         most = 0.0

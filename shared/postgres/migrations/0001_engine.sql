@@ -269,11 +269,20 @@ create table weirkeeper.process (
   children integer not null default 0,
   started_at timestamptz not null default clock_timestamp(),
   beat_at timestamptz not null default clock_timestamp(),
-  kinds text[] not null default '{}'
+  kinds text[] not null default '{}',
+  generation text not null default '' check (length(generation) <= 63),
+  rest_asked_at timestamptz,
+  queues jsonb check (queues is null or jsonb_typeof(queues) = 'object')
 ) with (fillfactor = 50);
 comment on table weirkeeper.process is
   'One row per life of one process (its epoch), with its beat. No events: liveness.';
 comment on column weirkeeper.process.kinds is 'Kinds that a queue process knows.';
+comment on column weirkeeper.process.generation is
+  'The release that the process is of (WEIRKEEPER_GENERATION, else the version).';
+comment on column weirkeeper.process.rest_asked_at is
+  'Since when it is asked to start nothing more; null = it works. Read at each beat.';
+comment on column weirkeeper.process.queues is
+  'Children by queue of a process that serves several; null = it serves the one in `queue`.';
 
 create table weirkeeper.drain (
   epoch bigint primary key,
