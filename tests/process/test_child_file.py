@@ -103,6 +103,7 @@ def test_its_handlers_run_among_its_own_packages(shop: Shop, python: str, app: s
     assert {("looking around", "info"), ("at é", "warning")} <= lines
 
 
+@pytest.mark.slow
 def test_it_is_told_which_command_runs_a_job(shop: Shop, python: str) -> None:
     shop.start(queue="shop")
     job = shop.put("shop.sleep")
@@ -213,6 +214,7 @@ def test_a_cancel_stops_it(shop: Shop, app: str) -> None:
     assert len(shop.effects(job, "cleaned")) == 1
 
 
+@pytest.mark.slow
 def test_programs_die_with_their_queue_process(shop: Shop, python: str) -> None:
     program = shop.start(queue="shop")
     job = shop.put("shop.sleep")
@@ -226,6 +228,7 @@ def test_programs_die_with_their_queue_process(shop: Shop, python: str) -> None:
     assert shop.outcomes(job) == ["rescued"]
 
 
+@pytest.mark.slow
 def test_100_jobs_with_random_kills_none_lost_none_twice_without_cause(shop: Shop) -> None:
     shop.use("lasting")
     program = shop.start(queue="shop")

@@ -10,6 +10,8 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 from shared.app import load_app
 from shared.postgres.runtime import PostgresRuntime
 from tests.support.queue import APP, TestQueue, children_of, queue
@@ -57,6 +59,7 @@ def test_a_kind_that_kills_its_children_is_quarantined_and_others_go_on(queue: T
     assert paused(queue) == []
 
 
+@pytest.mark.slow
 def test_a_job_that_kills_its_child_ends_by_its_attempts_and_nobody_else_notices(
     queue: TestQueue,
 ) -> None:

@@ -43,6 +43,7 @@ def test_what_a_killed_process_held_is_retried_well_before_its_lease_is_over(
     assert all(queue.outcomes(job) == ["rescued"] for job in jobs)
 
 
+@pytest.mark.slow
 def test_a_killed_process_whose_row_is_gone_is_as_dead(queue: TestQueue) -> None:
     program = queue.start()
     jobs = [queue.enqueue("sleep", {"seconds": 30}) for _ in range(3)]

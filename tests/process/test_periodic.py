@@ -70,6 +70,7 @@ def ticking(programs: Programs, database_url: str) -> Iterator[Ticking]:
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.slow
 def test_of_two_processes_one_frozen_over_three_ticks_each_tick_is_started_once(ticking):
     """No leader that could sleep: the other one goes on, and what wakes finds the ticks gone."""
     ticking.every = 2
@@ -109,6 +110,7 @@ def test_sessions_that_are_cut_for_two_seconds_lose_and_double_no_tick(ticking):
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.slow
 def test_crashes_of_the_server_lose_and_double_no_tick(short_tmp):
     """What a tick did stays done: its commit is on the disk before anybody can claim its job."""
     cluster = ThrowawayCluster()
@@ -222,7 +224,9 @@ def test_a_slot_that_was_killed_with_its_parent_in_mid_job_is_free_again(ticking
 @pytest.mark.timeout(180)
 def test_the_engine_keeps_itself_in_order_from_the_first_start_on(ticking):
     ticking.queue.start("--slot", "maintenance", queue="maintenance")
-    names = {"prune_jobs", "prune_events", "prune_records", "discard_unknown", "verify"}
+    names = {
+        "prune_jobs", "prune_events", "prune_records", "discard_unknown", "verify", "tidy_webhooks",
+    }  # fmt: skip
     kinds = {f"weirkeeper.{name}" for name in names}
 
     def done() -> bool:

@@ -77,6 +77,7 @@ def test_start_work_stop_and_the_data_stay(embedded):
     assert again.stop() == 0
 
 
+@pytest.mark.slow
 def test_on_a_database_of_somebody_else(programs):
     server = Server(programs).until_ready()
     assert server.postmaster() is None
@@ -86,6 +87,7 @@ def test_on_a_database_of_somebody_else(programs):
     until(lambda: not programs.living(), 20, "everything has ended")
 
 
+@pytest.mark.slow
 def test_a_stop_says_what_it_waits_for_and_a_second_one_that_it_is_heard(programs, database_url):
     app = {"WEIRKEEPER_APP": APP, EFFECTS: str(programs.home / "effects")}
     bounds = {"WEIRKEEPER_DRAIN_SECONDS": "8", "WEIRKEEPER_GRACE_SECONDS": "0.5"}
@@ -134,6 +136,7 @@ def test_a_killed_supervisord_ends_the_server_in_order(embedded):
     until(lambda: nothing_left(embedded, server), 20, "everything has ended")
 
 
+@pytest.mark.slow
 def test_a_stop_while_it_starts(embedded):
     server = Server(embedded)
     until((server.home / "run" / "supervisord.pid").exists, START, "supervisord runs")

@@ -50,6 +50,7 @@ def test_programs_that_start_end_with_their_supervisord(programs, delay):
     assert server.program.wait(30) == 1
 
 
+@pytest.mark.slow
 def test_so_does_its_postgres_and_a_next_server_starts(embedded):
     first = Server(embedded).until_ready()
     assert first.stop() == 0

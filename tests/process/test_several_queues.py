@@ -69,6 +69,7 @@ def test_a_queue_whose_children_are_all_stuck_holds_up_no_other(both: Several) -
     assert "3 of 3 children are busy" in explained.sentence
 
 
+@pytest.mark.slow
 def test_each_queue_runs_as_many_jobs_as_it_has_children(both: Several) -> None:
     both.begin()
     jobs = {q: [both.enqueue(f"{q}_sleep", {"seconds": 30}) for _ in range(6)] for q in "ab"}
