@@ -128,7 +128,10 @@ def test_one_request_at_a_time_to_an_endpoint_whatever_waits_in_order(site):
     with Receiver(switched) as receiver:
         site.start()
         endpoint = site.hooks.endpoint(url=f"http://127.0.0.1:{receiver.port}/", ordering="strict")
-        events = [site.hooks.event() for _ in range(12)]
+        events = []
+        for n in range(12):  # deliveries are in order from the moment on that they are made
+            events.append(site.hooks.event())
+            until(lambda n=n: len(site.states()) > n, 30, "its delivery is made")
         site.until_delivered(12)
     assert switched.most == 1
     assert switched.ids == events
