@@ -75,10 +75,11 @@ class Peer:
         """Do nothing until it is over, or the other side has gone."""
         while not self._closing.wait(0.01):
             ready, _, _ = select.select([self.connection], [], [], 0)
-            if ready and not self._alive():
+            if ready and not self.alive():
                 return
 
-    def _alive(self) -> bool:
+    def alive(self) -> bool:
+        """Whether the other side still holds the connection (over TLS: as far as one can see)."""
         try:
             return bool(self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
         except (BlockingIOError, ssl.SSLError, ValueError):

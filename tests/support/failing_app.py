@@ -1,4 +1,4 @@
-"""The reference site alone, whose children hear of failpoints: for measurements that kill."""
+"""The reference site alone, whose children hear of failpoints."""
 
 from __future__ import annotations
 
