@@ -120,16 +120,13 @@ class PostgresDeliveries:
         """Take the lease of a delivery's endpoint, for so many seconds, or tell why not."""
         token = random_token()
         params = {"id": delivery_id, "seconds": seconds, "token": token}
-        with translated(), self._conn.transaction():
-            answer: Any = self._conn.execute(statement("deliveries/lease"), params).fetchone()
-            if answer[0] != "leased":
-                return self._standing(answer[0], delivery_id)
-            row: Any = self._conn.execute(statement("deliveries/leased"), params).fetchone()
-            sealed: Any = self._conn.execute(
-                statement("endpoints/secrets"), {"id": int(row[7])}
-            ).fetchall()
-        event_id, event_type, body, attempts, owner_id, trigger, begun_at, *endpoint, left = row
-        number, url, headers, form, signature, schedule = endpoint
+        with translated():
+            row: Any = self._conn.execute(statement("deliveries/take"), params).fetchone()
+            answer, *found = row
+            if answer != "leased":
+                return self._standing(answer, delivery_id)
+        event_id, event_type, body, attempts, owner_id, trigger, begun_at, *endpoint = found
+        number, url, headers, form, signature, schedule, left, sealed = endpoint
         return Lease(
             delivery_id=delivery_id,
             token=token,
@@ -146,7 +143,7 @@ class PostgresDeliveries:
             format=form,
             signature=signature,
             schedule=None if schedule is None else tuple(schedule),
-            sealed=[bytes(one) for (one,) in sealed],
+            sealed=[bytes(one) for one in sealed],
             seconds=left,
         )
 

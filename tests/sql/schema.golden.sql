@@ -739,7 +739,7 @@ function weirkeeper.number_staged(kind text) returns bigint[]
 
 function weirkeeper.open_endpoint(endpoint bigint) returns void
   plpgsql volatile
-  sha256 89934ad3d57b3f4620d6745dc767f38b7992b8e7c8af4900d42e840d31d14901  -- Tells the concurrency key of an endpoint from when on its deliveries may be claimed.
+  sha256 622e2e544e3382d22b79f4e7b580d3247f7116e97c909e789b65695115cfcc46  -- Tells the concurrency key of an endpoint from when on its deliveries may be claimed.
 
 function weirkeeper.open_keys() returns integer
   plpgsql volatile set enable_seqscan=off
@@ -832,6 +832,10 @@ function weirkeeper.start_replay(subscription text, types text[], since timestam
 function weirkeeper.stuck_keys() returns SETOF text
   sql stable set enable_seqscan=off
   sha256 8a36928aa43293c76c72fb961755ad59bb18f38c9933c09d099d4e8ae197e9e5  -- Internal: keys that are open and have a place and a parked job.
+
+function weirkeeper.take_delivery(delivery bigint, lease_seconds double precision, token bigint) returns TABLE(answer text, event_id text, event_type text, body bytea, attempts integer, owner_id text, trigger text, begun_at timestamp with time zone, endpoint_id text, url text, headers jsonb, format text, signature text, schedule double precision[], seconds double precision, sealed bytea[])
+  plpgsql volatile
+  sha256 51429c69939c7a21ffc8cde7bd15dc6ae5c994342607a3a61e5282fd44b187c3  -- Takes an endpoint's lease for a delivery and tells what to send where; else why not.
 
 function weirkeeper.take_over(hashes bytea[], ids bigint[]) returns boolean
   plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
