@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 class Session(Protocol):
     """A child's way to the database."""
 
-    def connection(self) -> AbstractContextManager[Any]:
-        """Its one connection, opened when first asked for."""
+    def connection(self, pristine: bool = False) -> AbstractContextManager[Any]:
+        """Its one connection, opened when first asked for; pristine: it is left as it was found."""
         ...
 
     def load_event(self, event_id: str) -> Event | None:

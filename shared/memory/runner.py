@@ -133,8 +133,12 @@ class Runner:
         def report(n: float, of: float | None) -> None:
             row.progress = Progress(n, of)
 
+        def connection(pristine: bool) -> AbstractContextManager[Any]:
+            del pristine  # whoever gave the connection looks after it
+            return self._connection()
+
         return Context.of(
-            job, deadline, lambda: row.cancel_requested_at is not None, self._connection, report
+            job, deadline, lambda: row.cancel_requested_at is not None, connection, report
         )
 
     def _call(self, row: Row, ctx: Context) -> object:

@@ -38,15 +38,18 @@ class ChildSession:
         watch_network(lambda: self._conn)
 
     @contextmanager
-    def connection(self) -> Iterator[Connection]:
+    def connection(self, pristine: bool = False) -> Iterator[Connection]:
         """The connection, in autocommit mode, for the length of the block.
 
         A transaction that the block leaves open is rolled back.
 
+        Args:
+            pristine: the block promises to leave the session as it found it.
+
         Raises:
             DatabaseUnavailable: it cannot be opened now.
         """
-        self._lent = True
+        self._lent = self._lent or not pristine
         with self._opened() as conn:
             yield conn
 

@@ -169,9 +169,8 @@ table weirkeeper.delivery  -- One event on its way to one endpoint. No events: t
   constraint delivery_trigger_check CHECK ((trigger = ANY (ARRAY['auto'::text, 'test'::text, 'replay'::text, 'manual'::text])))
   constraint delivery_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES weirkeeper.endpoint(id) ON DELETE CASCADE
   constraint delivery_pkey PRIMARY KEY (id)
-  constraint delivery_endpoint_id_event_id_key UNIQUE (endpoint_id, event_id)
+  constraint delivery_event_id_endpoint_id_key UNIQUE (event_id, endpoint_id)
   CREATE INDEX delivery_ended ON weirkeeper.delivery USING btree (ended_at) WHERE (ended_at IS NOT NULL)
-  CREATE INDEX delivery_event ON weirkeeper.delivery USING btree (event_id)
   CREATE INDEX delivery_page ON weirkeeper.delivery USING btree (endpoint_id, event_seq)
   CREATE INDEX delivery_pending ON weirkeeper.delivery USING btree (endpoint_id, event_seq) WHERE (state = 'pending'::text)
 
@@ -815,7 +814,7 @@ function weirkeeper.run_periodic(periodic_name text) returns bigint
 
 function weirkeeper.settle_delivery(delivery bigint, token bigint, result text, code text, delay double precision, pause double precision, disable text, status integer, phases jsonb, headers jsonb, body bytea, truncated boolean, peer text, url text, started_at timestamp with time zone) returns TABLE(held boolean, attempts integer, disabled text, notice integer)
   plpgsql volatile
-  sha256 87948406196d0ed743a4e70976f291968938718ff856e8012fea1edd554fb710  -- Writes a request's outcome and gives the lease back, if the token still holds it.
+  sha256 22fdeedfc35449f38797cdcc636b8023851a35c3ea35d5c1664056c1cf128392  -- Writes a request's outcome and gives the lease back, if the token still holds it.
 
 function weirkeeper.skip_event(id uuid) returns boolean
   plpgsql volatile

@@ -101,7 +101,7 @@ class Handling:
     def __init__(self, conn: Any) -> None:
         self._conn = conn
 
-    def connection(self) -> Any:
+    def connection(self, pristine: bool = False) -> Any:
         """The connection."""
         return nullcontext(self._conn)
 

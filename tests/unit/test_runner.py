@@ -33,7 +33,7 @@ class Session:
     def renew(self):
         self.renewed += 1
 
-    def connection(self):
+    def connection(self, pristine: bool = False):
         return nullcontext("a connection")
 
     def load_event(self, event_id):

@@ -35,7 +35,7 @@ def handle(ctx: Context, args: Mapping[str, Any]) -> Outcome:
         return Discard(f"delivery_id: expected the id of a delivery; got {given!r}")
     fp("webhook_begun")
     asked = SYSTEM.monotonic()
-    with ctx.connection() as conn:
+    with ctx.connection(pristine=True) as conn:
         granted = PostgresDeliveries(conn).lease(int(given), LEASE)
     if isinstance(granted, Standing):
         return _later(granted)
@@ -75,7 +75,7 @@ def _settle(ctx: Context, lease: Lease, this: Round, exchange: Exchange) -> Outc
         ctx.log.info("webhook %s: it was sent to %s", written.code, elsewhere)
     if exchange.hidden:
         ctx.log.info("webhook %s: %s", written.code, exchange.hidden)
-    with ctx.connection() as conn:
+    with ctx.connection(pristine=True) as conn:
         settled = PostgresDeliveries(conn).settle(lease, written)
     fp("webhook_settled")
     if not settled.held:
@@ -91,5 +91,5 @@ def _host(location: str) -> str:
 
 
 def _release(ctx: Context, lease: Lease) -> None:
-    with ctx.connection() as conn:
+    with ctx.connection(pristine=True) as conn:
         PostgresDeliveries(conn).release(lease)
