@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -45,21 +45,32 @@ class Ticking:
             (name,),
         ).fetchall()
 
-    def at_least(self, number: int, timeout: float = 30) -> None:
+    def at_least(self, number: int, timeout: float = 60) -> None:
         until(lambda: len(self.ticks()) >= number, timeout, f"{number} ticks were started")
 
-    def ran_once_each(self) -> None:
-        """Every tick has one job, and every job but the last one has run once."""
-        jobs = [job for _, _, job in self.ticks()]
+    def kept(self) -> list[str]:
+        """Every tick has one job and its place on the grid; return the jobs, all of them final.
+
+        A busy machine may be late by more than an interval. The next tick is then the first one
+        after the late start, or after the last one's job left the line, which stands for what was
+        missed meanwhile; without such a reason none is left out.
+        """
+        ticks = self.ticks()
+        jobs = [str(job) for _, _, job in ticks]
         assert len(set(jobs)) == len(jobs)
         for job in jobs:
-            self.queue.final(str(job))
-        runs = Counter(len(self.queue.effects(str(job))) for job in jobs)
-        assert runs == {1: len(jobs)}
+            self.queue.final(job, timeout=60)
+        step = timedelta(seconds=self.every)
+        for (tick, started, job), (after, _, _) in pairwise(ticks):
+            assert (after - tick) % step == timedelta(0), ticks
+            out_of_line = [attempt["claimed_at"] for attempt in self.queue.attempts(str(job))]
+            assert after - step <= max(tick, started, *out_of_line), ticks
+        return jobs
 
-    def gaps(self) -> list[float]:
-        moments = [tick for tick, _, _ in self.ticks()]
-        return [round((after - before).total_seconds(), 3) for before, after in pairwise(moments)]
+    def ran_once_each(self) -> None:
+        """Every tick has one job, which has run once."""
+        runs = {job: len(self.queue.effects(job)) for job in self.kept()}
+        assert set(runs.values()) == {1}, runs
 
 
 @pytest.fixture
@@ -85,9 +96,6 @@ def test_of_two_processes_one_frozen_over_three_ticks_each_tick_is_started_once(
             one.send(signal.SIGCONT)
         ticking.at_least(before + 4)
     ticking.ran_once_each()
-    assert set(ticking.gaps()) == {2.0}
-    late = [started - tick for tick, started, _ in ticking.ticks()]
-    assert max(late) < timedelta(seconds=1.5)
 
 
 @pytest.mark.timeout(180)
@@ -106,7 +114,6 @@ def test_sessions_that_are_cut_for_two_seconds_lose_and_double_no_tick(ticking):
             pause(0.05, "the sessions are cut again and again")
         ticking.at_least(turn + 2)
     ticking.ran_once_each()
-    assert set(ticking.gaps()) == {3.0}
 
 
 @pytest.mark.timeout(180)
@@ -123,25 +130,37 @@ def test_crashes_of_the_server_lose_and_double_no_tick(short_tmp):
         ticking.start("t-2")
         for turn in range(3):
             ticking.at_least(turn + 1)
-            [victim] = queue.conn.execute(
-                "select pid from pg_stat_activity where application_name = 'weirkeeper t work'"
-                " and datname = current_database()"
-            ).fetchone()
+            victim = until(lambda: backend_of(queue.conn), 60, "a session that claims")
             os.kill(victim, signal.SIGKILL)
+            until(lambda: not answers(queue.conn), 60, "the server has noticed and ended them all")
             queue.conn.close()
-            queue.conn = until(lambda: connected(queue.url), 20, "the server is back")
+            queue.conn = until(lambda: connected(queue.url), 60, "the server is back")
         ticking.at_least(5)
-        jobs = [str(job) for _, _, job in ticking.ticks()]
-        assert len(set(jobs)) == len(jobs)
-        assert {queue.final(job)["state"] for job in jobs} == {"completed"}
-        assert set(ticking.gaps()) == {3.0}
+        assert {queue.final(job)["state"] for job in ticking.kept()} == {"completed"}
     finally:
         programs.close()
         queue.conn.close()
         cluster.stop()
 
 
-def connected(url: str) -> psycopg.Connection[tuple[object, ...]] | None:
+def backend_of(conn: psycopg.Connection[Any]) -> int | None:
+    """The server process of a session that claims."""
+    row = conn.execute(
+        "select pid from pg_stat_activity where application_name = 'weirkeeper t work'"
+        " and datname = current_database()"
+    ).fetchone()
+    return row and row[0]
+
+
+def answers(conn: psycopg.Connection[Any]) -> bool:
+    try:
+        conn.execute("select 1")
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def connected(url: str) -> psycopg.Connection[Any] | None:
     try:
         return psycopg.connect(url, autocommit=True)
     except psycopg.OperationalError:
@@ -150,25 +169,39 @@ def connected(url: str) -> psycopg.Connection[tuple[object, ...]] | None:
 
 @pytest.mark.timeout(180)
 def test_downtime_is_caught_up_once_and_a_restart_alone_starts_nothing(ticking):
-    """Three intervals away: one start for all of them, the next one on the grid."""
-    ticking.every = 4
+    """Three intervals and a bit away: one start for all of them, the next one on the grid."""
+    ticking.every = 600
     program = ticking.start("t")
     ticking.at_least(1)
-    last, _, job = ticking.ticks()[-1]
-    ticking.queue.final(str(job))  # a tick whose predecessor still waits would join it
+    ticking.kept()
     program.terminate()
-    back = last + timedelta(seconds=3.2 * 4)
-    pause((back - datetime.now(UTC)).total_seconds(), "nothing runs for three intervals")
+    away(ticking.queue.conn, ticking.every * 3.2)
     program = ticking.start("t")
-    ticking.at_least(3)
-    _, caught_up, following = ticking.ticks()[:3]
-    assert caught_up[0] == last + timedelta(seconds=4)
-    assert (following[0] - last).total_seconds() == 16
-    for _ in range(3):
+    ticking.at_least(2)
+    for _ in range(2):
         program.terminate()
         program = ticking.start("t")
     ticking.ran_once_each()
+    [(first, _, _), (caught_up, _, _)] = ticking.ticks()
+    due = ticking.queue.conn.execute(
+        "select next_at from weirkeeper.periodic where name = 't.often'"
+    ).fetchone()
+    assert (caught_up - first, due[0] - first) == (timedelta(seconds=600), timedelta(seconds=2400))
     assert len(ticking.ticks("t.daily")) == 1
+
+
+def away(conn: psycopg.Connection[Any], seconds: float) -> None:
+    """All that periodic jobs know of time is so much longer ago: nothing ran meanwhile."""
+    conn.execute(
+        "update weirkeeper.periodic_tick set tick_at = tick_at - make_interval(secs => %(s)s),"
+        " started_at = started_at - make_interval(secs => %(s)s)",
+        {"s": seconds},
+    )
+    conn.execute(
+        "update weirkeeper.periodic set next_at = next_at - make_interval(secs => %(s)s),"
+        " last_started_at = last_started_at - make_interval(secs => %(s)s)",
+        {"s": seconds},
+    )
 
 
 @pytest.mark.timeout(180)
@@ -180,13 +213,13 @@ def test_wrong_clocks_of_the_machines_start_nothing_early_or_late(ticking):
     ticking.start("t-2", TEST_CLOCK_SHIFT="-3600", **env)
     due = datetime.now(UTC) + timedelta(seconds=3)
     job = ticking.queue.enqueue("ok", run_at=due)
-    claimed = ticking.queue.final(job)["claimed_at"]
-    assert timedelta(0) <= claimed - due < timedelta(seconds=1)
+    claimed = ticking.queue.final(job, timeout=60)["claimed_at"]
+    busy = timedelta(minutes=1)  # of a busy machine; the clocks are an hour off
+    assert timedelta(0) <= claimed - due < busy
     ticking.at_least(4)
     ticking.ran_once_each()
-    assert set(ticking.gaps()) == {3.0}
     late = [started - tick for tick, started, _ in ticking.ticks()]
-    assert all(timedelta(0) <= each < timedelta(seconds=1) for each in late)
+    assert all(timedelta(0) <= each < busy for each in late)
     rescued = ticking.queue.conn.execute(
         "select count(*) from weirkeeper.attempt where outcome = 'rescued'"
     ).fetchone()
@@ -218,7 +251,7 @@ def test_a_slot_that_was_killed_with_its_parent_in_mid_job_is_free_again(ticking
     # In line before the next process starts: else the stuck job, taken back, could be first.
     job = ticking.queue.enqueue("ok", priority=1)
     ticking.start("t", **env)
-    ticking.queue.begun(job, timeout=15)
+    ticking.queue.begun(job, timeout=30)  # 15 s, and what a busy machine adds
 
 
 @pytest.mark.timeout(180)
@@ -236,4 +269,4 @@ def test_the_engine_keeps_itself_in_order_from_the_first_start_on(ticking):
         )
         return dict(rows.fetchall()) == dict.fromkeys(kinds, "completed")
 
-    until(done, 30, f"all of {sorted(kinds)} are completed")
+    until(done, 60, f"all of {sorted(kinds)} are completed")
