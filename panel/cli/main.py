@@ -122,17 +122,26 @@ def _call(command: Command, arguments: list[str]) -> int:
         from panel.cli.programs import become  # noqa: PLC0415  (lazy: --help needs none of it)
 
         become(command.program, arguments)
+    import signal  # noqa: PLC0415
+
+    # While modules are imported Ctrl-C ends the process, as SIGTERM does: an exception that hits a
+    # callback of Python's importer is ignored there, and whoever pressed the keys would wait.
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        module, args = _prepared(command.name, arguments)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return _guarded(command.name, module, args)
+
+
+def _prepared(name: str, arguments: list[str]) -> tuple[ModuleType, argparse.Namespace]:
     from importlib import import_module  # noqa: PLC0415
 
     from weirkeeper.identity import check  # noqa: PLC0415
 
     check()  # as each program does: a console script cannot before its own import
-    try:
-        module = import_module(f"panel.cli.commands.{command.name}")
-        args = _parsed(command.name, module, arguments)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    return _guarded(command.name, module, args)
+    module = import_module(f"panel.cli.commands.{name}")
+    return module, _parsed(name, module, arguments)
 
 
 def _parsed(name: str, module: ModuleType, arguments: list[str]) -> argparse.Namespace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 
 from weirkeeper.server import main
 
@@ -16,4 +17,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the server to its end; return its exit code."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # as SIGTERM, while the application is imported
     return main.main(["--check"] if args.check else [])
