@@ -18,6 +18,7 @@ import pytest
 
 from tests.support.cluster import ThrowawayCluster
 from tests.support.databases import Databases
+from tests.support.folders import quick_folder
 from tests.support.processes import Programs
 
 OTHER_SERVER = "WEIRKEEPER_TEST_DATABASE_URL"
@@ -102,7 +103,7 @@ def empty_database_url(databases: Databases) -> Iterator[str]:
 @pytest.fixture
 def short_tmp() -> Iterator[Path]:
     """A folder with a path short enough for sockets."""
-    with tempfile.TemporaryDirectory(prefix="wk-") as folder:
+    with tempfile.TemporaryDirectory(prefix="wk-", dir=quick_folder()) as folder:
         yield Path(folder)
 
 

@@ -43,7 +43,7 @@ class Stack:
 @contextmanager
 def server() -> Iterator[Databases]:
     """A server that ends with the block; gives what makes databases on it."""
-    cluster = ThrowawayCluster(DURABLE)
+    cluster = ThrowawayCluster(DURABLE, folder=Path(tempfile.gettempdir()))
     try:
         yield Databases(cluster.url)
     finally:

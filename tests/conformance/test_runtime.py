@@ -71,7 +71,7 @@ def test_30_cancel_of_a_running_job_stops_it(queue: TestQueue) -> None:
     began = time.monotonic()
     assert inspector.cancel(job) == "running"
     last = queue.final(job)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20, "of the minute that it would have slept"
     assert (last["state"], last["attempt"]) == ("cancelled", 0)
     assert not queue.effects(job, "end")
     assert queue.final(sibling)["outcome"] == "completed"
@@ -136,8 +136,8 @@ def test_39_drain_gives_back_interrupts_and_requeues(queue: TestQueue) -> None:
     queue.begun(running)
     waiting = [queue.enqueue("ok") for _ in range(20)]
     began = time.monotonic()
-    assert program.terminate(10) == 0
-    assert time.monotonic() - began < 4
+    assert program.terminate() == 0
+    assert time.monotonic() - began < 15, "of the minute that it would have slept"
     assert queue.count("running") == 0
     [attempt] = queue.attempts(running)
     assert (attempt["outcome"], attempt["state"], attempt["attempt"]) == (

@@ -253,10 +253,13 @@ def test_counts_stop_and_nothing_big_is_read_whole(big, read, database_url):
     assert read("ended")["jobs", "index", "discarded"] <= CAP_ENDED
     assert read("outbox")["outbox_pending_events",] == CAP
     assert read("kinds")["jobs_of_unknown_kinds",] == 0
-    begun = time.monotonic()
-    for area in areas(KNOWN):
-        read(area)
-    assert time.monotonic() - begun < 2, "one round costs less than a statement may"
+    took = []
+    for _ in range(3):  # the quickest counts: other tests share the machine
+        begun = time.monotonic()
+        for area in areas(KNOWN):
+            read(area)
+        took.append(time.monotonic() - begun)
+    assert min(took) < 2, "one round costs less than a statement may"
     with open_gauges(database_url, "test") as conn:
         params = {"cap": CAP, "known": KNOWN}
         for name in ("queues", "ended", "outbox", "strangers"):

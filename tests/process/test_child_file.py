@@ -167,16 +167,14 @@ def test_a_timeout_is_raised_in_the_handler_which_cleans_up(shop: Shop) -> None:
 
 
 def test_kinds_with_and_without_a_command_share_a_queue(shop: Shop) -> None:
-    program = shop.start(queue="shop")
+    program = shop.start(queue="shop", WEIRKEEPER_DRAIN_SECONDS="0")
     slow = shop.put("shop.sleep")
     shop.begun(slow)
     assert shop.final(shop.put("t.ours"))["outcome"] == "completed"
     gone = shop.final(shop.put("t.gone"))
     assert (gone["outcome"], gone["cause"]) == ("failed", "protocol")
     assert "/nowhere/at/all cannot be executed: [Errno 2]" in gone["error"]
-    program.send(signal.SIGTERM)
-    program.send(signal.SIGTERM)
-    assert program.wait(30) == 0
+    assert program.terminate() == 0
 
 
 @pytest.mark.parametrize("app", ["own", "lasting"])

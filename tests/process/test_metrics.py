@@ -123,7 +123,7 @@ def test_damage_and_dead_slots_are_survived(scrape, programs, address):
     (folder / "something else.db").write_bytes(b"x")
     begun = time.monotonic()
     found = scrape()
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 20
     assert found["metrics_damaged_files", ()] == 51
     assert httpx.get(f"http://{address}/readyz").status_code == 200
 

@@ -20,6 +20,7 @@ from shared.errors import ConfigurationError
 from tests.support.processes import alive_with
 from tests.support.program_bench import ProgramBench, program_bench
 from tests.support.speakers import NODE, ONE_BY_ONE, SHELL, python, script
+from tests.support.waiting import until
 from workers.pool import programs, respawn
 from workers.pool.chunk import End
 from workers.pool.mixed import Foreign
@@ -71,6 +72,19 @@ def test_a_shell_script_runs_a_job(run: Run, short_tmp: Path, caplog: pytest.Log
         (r.getMessage(), r.levelname, r.job, r.kind) for r in caplog.records if r.name == "program"
     }  # type: ignore[attr-defined]
     assert told == {("about to say wäh", "INFO", "1", "k"), ("said wäh", "WARNING", "1", "k")}
+
+
+def test_what_is_printed_before_the_outcome_is_of_that_job(
+    lasting: ProgramBench, short_tmp: Path, caplog: pytest.LogCaptureFixture
+):
+    """Even when the pool looks only after all was said, and hears the outcome first."""
+    caplog.set_level(logging.INFO)
+    over = short_tmp / "over"
+    key = lasting.give("print", file=str(over))
+    until(over.exists, 20, "all was said")
+    assert lasting.end(key).outcome == "completed"
+    [told] = [record for record in caplog.records if record.getMessage() == "printed"]
+    assert told.job == str(key)  # type: ignore[attr-defined]
 
 
 def test_node_runs_a_job_and_is_stopped(run: Run, short_tmp: Path):

@@ -94,7 +94,7 @@ def test_a_snooze_waits_at_least_its_time(queue: TestQueue) -> None:
     job = queue.enqueue("answer", {"answer": "snooze", "seconds": 0.8})
     queue.final(job)
     first, second = queue.effects(job)
-    assert 0.8 <= second["at"] - first["at"] < 1.5
+    assert second["at"] - first["at"] >= 0.8
 
 
 def test_a_subscriber_gets_its_event_and_a_pruned_one_is_discarded(queue: TestQueue) -> None:

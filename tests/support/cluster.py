@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.folders import quick_folder
 from tests.support.waiting import until
 from weirkeeper.server import binaries, embedded, launch, postmaster
 from weirkeeper.server.account import Account
@@ -30,11 +31,15 @@ class ThrowawayCluster:
     Args:
         settings: of the server, over the embedded server's defaults.
         pgbin: folder of initdb and postgres, or "" for the wheel's.
+        folder: where its data lies; None = where that is quickest.
     """
 
-    def __init__(self, settings: Mapping[str, str] = FAST, pgbin: str = "") -> None:
-        _remove_leftovers()
-        self._base = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    def __init__(
+        self, settings: Mapping[str, str] = FAST, pgbin: str = "", folder: Path | None = None
+    ) -> None:
+        folder = folder or quick_folder()
+        _remove_leftovers(folder)
+        self._base = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=folder))
         self._base.chmod(0o711)
         account = Account.choose("nobody")
         cluster = embedded.Cluster(binaries.find(pgbin, account), self._base, account)
@@ -89,9 +94,9 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def _remove_leftovers() -> None:
+def _remove_leftovers(folder: Path) -> None:
     """Folders of sessions that were killed: their name says whose they were."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
-        owner = folder.name.removeprefix(PREFIX).split("-")[0]
+    for left in folder.glob(f"{PREFIX}*-*"):
+        owner = left.name.removeprefix(PREFIX).split("-")[0]
         if not Path(f"/proc/{owner}").exists():
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(left, ignore_errors=True)

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
+PATIENCE = 2.0  # seconds for an end in order, which no test asked for
 
 
 class Program:
@@ -65,6 +67,14 @@ class Program:
             return self.popen.wait(timeout)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"still runs after {timeout:g} s:\n{self.text()}") from None
+
+    def ends_by(self, deadline: float) -> bool:
+        """Whether it has ended by then, in seconds of the monotonic clock."""
+        try:
+            self.popen.wait(max(0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def send(self, number: signal.Signals) -> None:
         """Send it a signal."""
@@ -117,16 +127,20 @@ class Programs:
         return program
 
     def close(self) -> None:
-        """End everything: SIGTERM, SIGKILL for what stays; then fail on what leaked."""
-        for program in self._started:
-            if program.running():
+        """End everything: SIGTERM, SIGKILL for what stays; then fail on what leaked.
+
+        A queue process that would wait for a job which a test left behind hears it twice.
+        """
+        left = [program for program in self._started if program.running()]
+        for seconds in (PATIENCE, 30):
+            for program in left:
                 program.send(signal.SIGTERM)
+            deadline = time.monotonic() + seconds
+            left = [program for program in left if not program.ends_by(deadline)]
+        for program in left:
+            program.popen.kill()
+            program.popen.wait(10)
         for program in self._started:
-            try:
-                program.popen.wait(30)
-            except subprocess.TimeoutExpired:
-                program.popen.kill()
-                program.popen.wait(10)
             program.close()
         try:
             until(lambda: not self.living(), 5, "every process of the test is gone")

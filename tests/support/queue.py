@@ -44,7 +44,7 @@ class TestQueue:
         if ready:
             until(
                 lambda: self.ready_epochs() - before or not program.running(),
-                20,
+                60,
                 "a queue process is ready",
             )
             assert program.running(), program.text()
@@ -69,7 +69,7 @@ class TestQueue:
                 )
             )
 
-    def final(self, job: str, timeout: float = 15) -> dict[str, Any]:
+    def final(self, job: str, timeout: float = 40) -> dict[str, Any]:
         """Wait for a job's end; return its last attempt."""
 
         def last() -> dict[str, Any] | None:
@@ -91,7 +91,7 @@ class TestQueue:
         entries = [json.loads(line) for line in lines]
         return [e for e in entries if e["job"] == job and e["what"] == what]
 
-    def begun(self, job: str, times: int = 1, timeout: float = 10) -> dict[str, Any]:
+    def begun(self, job: str, times: int = 1, timeout: float = 30) -> dict[str, Any]:
         """Wait until a job has begun so often; return the last beginning."""
         return until(
             lambda: len(found := self.effects(job)) >= times and found[-1],

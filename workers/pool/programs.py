@@ -294,6 +294,7 @@ class Programs:
             self._leave(program)
 
     def _settle(self, program: Program, job: Job, said: Told) -> None:
+        self._all[program].catch_up()
         end = program_ends.told(program, job, said, self._clock.monotonic())
         program.job = None
         self._respawn.worked()

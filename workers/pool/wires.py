@@ -54,13 +54,17 @@ class Wires:
 
     def cut(self) -> None:
         """It is dead: log the rest of its output, watch nothing of it any more."""
-        for _ in range(MOST_OUTPUT // OUTPUT_BYTES):
-            if not self._pass_on():
-                break
+        self.catch_up()
         self.mute()
         self.deafen()
         self._drop(self._program.pipes.output)
         self._drop(self._program.sentinel)
+
+    def catch_up(self) -> None:
+        """Log the output that is there: what was heard last came after it, of the same job."""
+        for _ in range(MOST_OUTPUT // OUTPUT_BYTES):
+            if not self._pass_on():
+                break
 
     def _flush(self) -> None:
         self._program.flush()
