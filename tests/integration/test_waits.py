@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import threading
 import time
 from uuid import UUID
@@ -123,8 +124,11 @@ def test_what_can_be_no_id_is_refused_in_words(waits, given):
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("races", [400, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_no_job_that_ends_between_enqueue_and_wait_is_missed(waits, conn, database_url, races):
-    """Finishes race with registrations; each must be answered by its notice."""
+def test_no_job_that_ends_between_enqueue_and_wait_is_missed(
+    waits, conn, database_url, monkeypatch, races
+):
+    """Finishes race with registrations; each must be answered by its notice: no poll comes."""
+    monkeypatch.setattr("shared.postgres.waits.POLL", 60)
     jobs: list[str] = []
     seconds: list[float] = []
     ready = threading.Semaphore(0)
@@ -140,10 +144,10 @@ def test_no_job_that_ends_between_enqueue_and_wait_is_missed(waits, conn, databa
         jobs.append(enqueue(conn))
         ready.release()
         begun = time.monotonic()
-        assert waits.wait(jobs[-1], 10).finished
+        assert waits.wait(jobs[-1], 30).finished
         seconds.append(time.monotonic() - begun)
     thread.join()
-    assert sorted(seconds)[int(races * 0.99)] < 0.25
+    assert statistics.median(seconds) < 0.25
 
 
 def test_a_finish_in_the_gap_is_found_after_the_reconnect(waits, conn, database_url, monkeypatch):

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from shared.webhooks.codes import ERRORS, PHASES
-from tests.support.receivers import lateness
+from tests.support.waiting import lateness
 from workers.sideeffects.http.client import GuardedClient
 from workers.sideeffects.http.exchange import Exchange, Limits, Outgoing
 

@@ -11,7 +11,6 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Self
 
 import trustme
@@ -312,31 +311,3 @@ class Authority:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._ca.issue_cert(*names, **more).configure_cert(context)  # type: ignore[arg-type]
         return context
-
-
-class Lateness:
-    """How late this machine wakes who sleeps: what a slow machine adds to every deadline."""
-
-    def __init__(self) -> None:
-        self.worst = 0.0
-
-
-@contextmanager
-def lateness(clock: Callable[[], float]) -> Iterator[Lateness]:
-    """Measure it beside something."""
-    found, over, step = Lateness(), threading.Event(), 0.02
-
-    def look() -> None:
-        before = clock()
-        while not over.wait(step):
-            now = clock()
-            found.worst = max(found.worst, now - before - step)
-            before = now
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield found
-    finally:
-        over.set()
-        thread.join()

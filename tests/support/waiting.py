@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -43,3 +45,31 @@ def pause(seconds: float, why: str) -> None:
     """
     assert why
     time.sleep(seconds)
+
+
+class Lateness:
+    """How late this machine wakes who sleeps: what a slow machine adds to every deadline."""
+
+    def __init__(self) -> None:
+        self.worst = 0.0
+
+
+@contextmanager
+def lateness(clock: Callable[[], float]) -> Iterator[Lateness]:
+    """Measure it beside something."""
+    found, over, step = Lateness(), threading.Event(), 0.02
+
+    def look() -> None:
+        before = clock()
+        while not over.wait(step):
+            now = clock()
+            found.worst = max(found.worst, now - before - step)
+            before = now
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
