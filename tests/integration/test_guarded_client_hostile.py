@@ -14,6 +14,7 @@ from shared.errors import ConfigurationError
 from tests.support import receivers as r
 from tests.support.calls import LONG, SHORT, measured, post
 from tests.support.hostile import BOMBS, HOSTILE
+from tests.support.waiting import lateness
 from workers.sideeffects.http.client import GuardedClient
 from workers.sideeffects.http.exchange import Limits, Outgoing
 
@@ -138,7 +139,7 @@ def test_redirects_are_not_followed(client, status, field):
 
 
 def test_a_call_does_not_outlive_its_lease(client):
-    with r.Receiver(r.never_answers) as receiver, r.lateness(time.monotonic) as late:
+    with r.Receiver(r.never_answers) as receiver, lateness(time.monotonic) as late:
         begun = time.monotonic()
         outgoing = Outgoing("POST", f"http://{r.NAME}:{receiver.port}/")
         found = client.send(outgoing, until=begun + 0.5)
