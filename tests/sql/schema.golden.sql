@@ -602,8 +602,6 @@ sequence weirkeeper.endpoint_secret_no_seq bigint start=1 increment=1 cache=1 cy
 
 sequence weirkeeper.event_pending_seq bigint start=1 increment=1 cache=1 cycle=False
 
-sequence weirkeeper.event_seq bigint start=1 increment=1 cache=1 cycle=False
-
 sequence weirkeeper.job_id_seq bigint start=1 increment=1 cache=1 cycle=False
 
 sequence weirkeeper.process_epoch_seq bigint start=1 increment=1 cache=1 cycle=False
@@ -698,7 +696,7 @@ function weirkeeper.enqueue_staged(kind text, run_at timestamp with time zone DE
 
 function weirkeeper.event_complete() returns trigger
   plpgsql volatile
-  sha256 f2593b90ea5335b683c09c71438309cbd6dca526b72acbcbc8e9f4d6454f5182  -- Trigger: checks an event that is recorded and makes it pending. WK002, WK003, 23514.
+  sha256 9859001bb6fb6b175d81ce659b6405a38125b76c9cb626040d0a7fd6b91f6702  -- Trigger: checks an event that is recorded and makes it pending. WK002, WK003, 23514.
 
 function weirkeeper.fair_owner(kind text, job_id bigint) returns text
   plpgsql stable
@@ -862,7 +860,7 @@ function weirkeeper.unpark(names text[]) returns integer
 
 function weirkeeper.wake(lock_no integer, channel text) returns void
   plpgsql volatile
-  sha256 288be2229a654bc3fa2fdd7adaa3d2008f4bcc03d73a3058b850a63e05dece4a  -- Wakes a consumer if it sleeps, silently binds it to look if it does not.
+  sha256 c72f599aa0beb8a33688fc4728180b373213c9c78b705901958b904e0a26f2ed  -- Wakes a consumer if it sleeps, silently binds it to look if it does not.
 
 function weirkeeper.wake_queue(queue_name text) returns void
   sql volatile
