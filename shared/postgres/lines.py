@@ -56,6 +56,7 @@ class Lines:
         }
         for turns in (self._open, *self._rated.values()):
             turns.fair = frozenset(fair)
+        self._closed.clear()  # a rate that was raised is open sooner
 
     def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
         """Claim at most `limit` jobs; see shared.postgres.claims.Claims.claim.
