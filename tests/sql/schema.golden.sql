@@ -616,7 +616,7 @@ sequence weirkeeper.webhook_replay_id_seq bigint start=1 increment=1 cache=1 cyc
 
 function weirkeeper.admit(ids bigint[], of_epoch bigint, of_token bigint) returns bigint[]
   plpgsql volatile set enable_seqscan=off
-  sha256 11caa0d60419f53749504c006085baa63fd592de35ae0285676c5df44b93f9da  -- Internal: parks those of a claim's jobs whose concurrency key has no place for them; their ids.
+  sha256 d58a7e3dfe2cdb92e948efeb8f7cb64c2d898acc53e12381beff5b55662db511  -- Internal: parks those of a claim's jobs whose concurrency key has no place for them; their ids.
 
 function weirkeeper.call_parked(names text[], at_most integer[] DEFAULT NULL::integer[]) returns integer
   plpgsql volatile set enable_seqscan=off
@@ -640,7 +640,7 @@ function weirkeeper.cancel_waiting(ids bigint[]) returns bigint[]
 
 function weirkeeper.cap_room(queue_name text) returns integer
   plpgsql volatile
-  sha256 0801c81bb1065703e53e55153380584b3bebc05d9ecfc1c885e9982d01dc34c0  -- Internal: locks a queue; how many more of its jobs may run. NULL = it has no cap.
+  sha256 9294d93a32feef988c00f30c338295c5663d46696a3d28693a4d27acf23ebcef  -- Internal: locks a queue; how many more of its jobs may run. NULL = it has no cap.
 
 function weirkeeper.check_lane(queue text, kind text) returns void
   plpgsql stable
