@@ -23,6 +23,7 @@ from shared.events.subscriptions import Subscription
 from shared.events.type import EventType
 from shared.jobs.kinds import Kind
 from shared.jobs.periodic import Periodic
+from shared.webhooks.times import check_times
 
 SITE = "shared.site.app:app"
 ENGINE = "shared.engine:app"  # what the engine itself runs: retention and the like
@@ -117,10 +118,16 @@ class App:
                     "correct it or declare the queue",
                 )
             _check_runs(kind, self.all_queues[kind.queue])
+        self._check_deliveries()
         self._check_environment()
         self._check_globs()
         self._check_periodics()
         return self
+
+    def _check_deliveries(self) -> None:
+        kind = self.all_kinds.get("webhook.deliver")
+        if kind is not None:
+            check_times(kind.timeout or self.all_queues[kind.queue].timeout)
 
     def _check_environment(self) -> None:
         for name in self.environment:

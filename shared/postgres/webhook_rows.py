@@ -10,6 +10,7 @@ from shared.errors import InvalidArguments
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
+from shared.webhooks.headers import masked
 from shared.webhooks.records import Attempt, Delivery, Endpoint, Missed, Replay
 
 NONE = "there is none"
@@ -63,7 +64,9 @@ def moment(value: datetime | None) -> str | None:
 
 def endpoint(row: Sequence[Any]) -> Endpoint:
     """A row of endpoints/list."""
-    return Endpoint(*map(told, row))
+    found = Endpoint(*map(told, row))
+    found.headers = masked(found.headers)
+    return found
 
 
 def delivery(row: Sequence[Any]) -> Delivery:

@@ -6,6 +6,7 @@ some time after a new one was put before it. Never shows a secret, also not one 
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,9 +15,11 @@ from shared.errors import ConfigurationError
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
+from shared.webhooks.headers import open_headers, seal_headers, to_be_sealed
 from shared.webhooks.sealing import Sealer
 
 MOST = 10_000  # secrets in one go
+BATCH = 500  # endpoints that are looked at together
 
 
 class Sealed(NamedTuple):
@@ -26,6 +29,14 @@ class Sealed(NamedTuple):
     no: int
     sealed: bytes
     owner: str
+
+
+class Headers(NamedTuple):
+    """Headers of an endpoint as they were found."""
+
+    endpoint: int
+    owner: str
+    headers: dict[str, Any]
 
 
 log = logging.getLogger(__name__)
@@ -40,20 +51,56 @@ def seal_anew(conn: Connection, sealer: Sealer, enough: Callable[[], bool]) -> i
         enough: asked between secrets: stop here.
 
     Returns:
-        How many were sealed anew. What no key opens is left as it is, and logged.
+        How many were sealed anew, an endpoint's headers as one. What no key opens is left as it is,
+        and logged.
     """
+    done = _headers(conn, sealer, enough)
     if not sealer.older:
-        return 0
+        return done
     with translated():
         found: list[Any] = conn.execute(
             statement("endpoints/sealed_before"), {"marks": list(sealer.older), "limit": MOST}
         ).fetchall()
-    done = 0
     for row in found:
         if enough():
             break
         done += _one(conn, sealer, Sealed(*row))
     return done
+
+
+def _headers(conn: Connection, sealer: Sealer, enough: Callable[[], bool]) -> int:
+    """Headers, also those that were stored before values were sealed."""
+    if not sealer.can_seal:
+        return 0
+    done, after = 0, 0
+    while True:
+        with translated():
+            found: list[Any] = conn.execute(
+                statement("endpoints/with_headers"), {"after": after, "limit": BATCH}
+            ).fetchall()
+        for endpoint, owner, headers in found:
+            if enough():
+                return done
+            if to_be_sealed(sealer, headers):
+                done += _headers_of(conn, sealer, Headers(endpoint, owner, headers))
+            after = endpoint
+        if len(found) < BATCH:
+            return done
+
+
+def _headers_of(conn: Connection, sealer: Sealer, old: Headers) -> int:
+    try:
+        anew = seal_headers(sealer, open_headers(sealer, old.headers, old.owner), old.owner)
+    except ConfigurationError as error:
+        log.error("headers of endpoint %s stay as they are: %s", old.endpoint, error)  # noqa: TRY400
+        return 0
+    params = {
+        "endpoint": old.endpoint,
+        "headers": json.dumps(old.headers),
+        "anew": json.dumps(anew),
+    }
+    with translated():
+        return conn.execute(statement("endpoints/seal_headers"), params).rowcount
 
 
 def _one(conn: Connection, sealer: Sealer, old: Sealed) -> int:

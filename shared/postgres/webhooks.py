@@ -70,14 +70,20 @@ class PostgresWebhooks(PostgresWebhookLog, PostgresReplays):
                     f"endpoint: expected at most {MAX_ENDPOINTS} of an owner; there are {have[0]}; "
                     "delete one"
                 )
-            row = self._one("endpoints/create", {**_stored(fields), "owner_id": owner_id})
+            row = self._one(
+                "endpoints/create", {**self._stored(fields, owner_id), "owner_id": owner_id}
+            )
             return self._new_secret(owner_id, row[0], draft.signature)
 
     def update(self, owner_id: str, endpoint_id: str, fields: Mapping[str, Any]) -> Endpoint:
         """Change what is given."""
         self._check(fields)
         given = {name: fields[name] for name in _CHANGEABLE if name in fields}
-        params = {**dict.fromkeys(_CHANGEABLE), **_stored(given), "given": list(given)}
+        params = {
+            **dict.fromkeys(_CHANGEABLE),
+            **self._stored(given, owner_id),
+            "given": list(given),
+        }
         params |= {"id": number(endpoint_id), "owner_id": owner_id}
         with translated(), self._conn.transaction():
             if self._one("endpoints/update", params) is None:
@@ -168,6 +174,16 @@ class PostgresWebhooks(PostgresWebhookLog, PostgresReplays):
         self._run("endpoints/add_secret", {"id": number(endpoint_id), "sealed": sealed})
         return Created(endpoint_id, secret.for_receiver())
 
+    def _stored(self, fields: Mapping[str, Any], owner_id: str) -> dict[str, Any]:
+        stored = dict(fields)
+        for name in ("event_types", "schedule"):
+            if stored.get(name) is not None:
+                stored[name] = list(stored[name])
+        if "headers" in stored:
+            sealed = self._rules.seal_headers(stored["headers"] or {}, owner_id)
+            stored["headers"] = json.dumps(sealed)
+        return stored
+
     def _lock(self, params: Mapping[str, Any], asked: str) -> None:
         if self._one("endpoints/lock", params) is None:
             raise missing(asked)
@@ -176,13 +192,3 @@ class PostgresWebhooks(PostgresWebhookLog, PostgresReplays):
 def missing(endpoint_id: str) -> NotFound:
     """The one answer for an endpoint that is not there, or another owner's."""
     return NotFound(f"endpoint: expected the id of one of yours; got {endpoint_id[:40]!r}; {NONE}")
-
-
-def _stored(fields: Mapping[str, Any]) -> dict[str, Any]:
-    stored = dict(fields)
-    for name in ("event_types", "schedule"):
-        if stored.get(name) is not None:
-            stored[name] = list(stored[name])
-    if "headers" in stored:
-        stored["headers"] = json.dumps(dict(stored["headers"] or {}))
-    return stored

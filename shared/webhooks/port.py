@@ -24,6 +24,7 @@ from shared.webhooks.records import (
     Told,
 )
 
+DEADLINE = 10.0  # seconds that a request may take, the look at the name server included
 LEASE = 20.0  # seconds that an endpoint is held for one request; job timeout (15) + 5
 
 
@@ -151,7 +152,8 @@ class Lease:
         owner_id: whose endpoint.
         trigger: why it is sent: auto, test, replay or manual.
         begun_at: when this round of tries began.
-        endpoint_id, url, headers, format, signature: of the endpoint, as of now.
+        endpoint_id, url, headers, format, signature: of the endpoint, as of now; headers as they
+            are stored (shared.webhooks.headers).
         schedule: its own; None = the default.
         sealed: its secrets, newest first.
         seconds: left of the lease when it was read.
@@ -168,7 +170,7 @@ class Lease:
     begun_at: datetime
     endpoint_id: str
     url: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, Any]
     format: Format
     signature: str
     schedule: tuple[float, ...] | None

@@ -12,7 +12,10 @@ import msgspec
 
 
 class Endpoint(msgspec.Struct):
-    """Where an owner's events are sent. `waiting` counts to 1,000, then 1,001 means more."""
+    """Where an owner's events are sent. Values of `headers` are masked.
+
+    `waiting` counts to 1,000, then 1,001 means more.
+    """
 
     id: str
     url: str

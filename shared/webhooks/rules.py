@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from shared.config.settings import Settings
 from shared.errors import InvalidArguments
 from shared.webhooks.body import check_custom
 from shared.webhooks.denied import Denied
+from shared.webhooks.headers import seal_headers
 from shared.webhooks.policy import Policy
 from shared.webhooks.schedule import own_schedule
 from shared.webhooks.sealing import Sealer
@@ -28,6 +30,7 @@ class Rules:
         check_schedule: refuses delays that are none.
         new_secret: makes one for a scheme.
         seal: (secret, owner) → what is stored.
+        seal_headers: (headers, owner) → what is stored.
     """
 
     check_url: Callable[[str], None]
@@ -35,6 +38,7 @@ class Rules:
     check_schedule: Callable[[Sequence[float]], object]
     new_secret: Callable[[Scheme], Secret]
     seal: Callable[[str, str], bytes]
+    seal_headers: Callable[[Mapping[str, str], str], dict[str, Any]]
 
 
 def rules_of(policy: Policy, sealer: Sealer) -> Rules:
@@ -46,7 +50,10 @@ def rules_of(policy: Policy, sealer: Sealer) -> Rules:
         except Denied as denied:
             raise InvalidArguments(f"url: {denied}") from denied
 
-    return Rules(check_url, check_custom, own_schedule, new_secret, sealer.seal)
+    def sealed(headers: Mapping[str, str], owner: str) -> dict[str, Any]:
+        return seal_headers(sealer, headers, owner)
+
+    return Rules(check_url, check_custom, own_schedule, new_secret, sealer.seal, sealed)
 
 
 def rules(settings: Settings) -> Rules:

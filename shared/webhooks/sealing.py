@@ -1,13 +1,13 @@
-"""Secrets at rest: sealed with a key of `WEIRKEEPER_SECRET`; who reads the database has none.
+"""Secrets and headers at rest: sealed with a key of `WEIRKEEPER_SECRET`, not in the database.
 
     sealer = Sealer(settings.sealing_keys)
     stored = sealer.seal(secret.reveal(), owner)      bytes, for a bytea column
     text = sealer.unseal(stored, owner)
 
-AES-256-GCM of `cryptography`; the owner's id is authenticated, so that a row copied to another
-owner does not open. Layout: 1 byte version · 4 bytes that name the key · 12
-bytes nonce · sealed text. Used by the store of endpoints' secrets. Must never fall back to plain
-text, and never put a secret or a key into a message.
+AES-256-GCM of `cryptography`. The owner's id is authenticated, so that a row copied to another
+owner does not open; so is what it is, so that a secret put where headers stand is not sent. Layout:
+1 byte version · 4 bytes that name the key · 12 bytes nonce · sealed text. Used by the
+store of endpoints. Must never fall back to plain text, nor tell a secret or a key.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ VERSION = b"\x01"
 _NAME, _NONCE = 4, 12
 _HEAD = len(VERSION) + _NAME + _NONCE
 SETTING = "WEIRKEEPER_SECRET"
+SECRET, HEADER = "secret", "header"  # what is sealed
 
 
 class Sealer:
@@ -40,19 +41,24 @@ class Sealer:
         self._keys = {_named(secret): _key(secret) for secret in given}
         self._newest = _named(given[0]) if given else b""
 
-    def seal(self, text: str, owner: str) -> bytes:
-        """Seal a secret for its owner.
+    def seal(self, text: str, owner: str, what: str = SECRET) -> bytes:
+        """Seal a text for its owner.
+
+        Args:
+            text: to be sealed.
+            owner: whose.
+            what: it is; opens as nothing else.
 
         Raises:
             ConfigurationError: WEIRKEEPER_SECRET is not set.
         """
         self._need()
         nonce = random_bytes(_NONCE)
-        sealed = AESGCM(self._keys[self._newest]).encrypt(nonce, text.encode(), _bound(owner))
+        sealed = AESGCM(self._keys[self._newest]).encrypt(nonce, text.encode(), _bound(owner, what))
         return VERSION + self._newest + nonce + sealed
 
-    def unseal(self, stored: bytes, owner: str) -> str:
-        """Open what was sealed for this owner.
+    def unseal(self, stored: bytes, owner: str, what: str = SECRET) -> str:
+        """Open what was sealed for this owner, as what it is.
 
         Raises:
             ConfigurationError: WEIRKEEPER_SECRET is not set, or has not the key that sealed it; or
@@ -70,14 +76,23 @@ class Sealer:
             )
         nonce = stored[_HEAD - _NONCE : _HEAD]
         try:
-            return AESGCM(key).decrypt(nonce, stored[_HEAD:], _bound(owner)).decode()
+            return AESGCM(key).decrypt(nonce, stored[_HEAD:], _bound(owner, what)).decode()
         except InvalidTag:
             raise ConfigurationError.of(
-                "a sealed webhook secret",
+                f"a sealed webhook {what}",
                 "one that was sealed for its owner",
                 "one that was changed, or copied from another owner",
-                "rotate the endpoint's secret",
+                f"give the endpoint a new {what}",
             ) from None
+
+    @property
+    def can_seal(self) -> bool:
+        """Whether there is a key at all."""
+        return bool(self._keys)
+
+    def is_newest(self, stored: bytes) -> bool:
+        """Whether the first key sealed it."""
+        return stored.startswith(VERSION + self._newest)
 
     @property
     def older(self) -> tuple[bytes, ...]:
@@ -94,8 +109,8 @@ class Sealer:
             )
 
 
-def _bound(owner: str) -> bytes:
-    return b"weirkeeper webhook secret of " + owner.encode()
+def _bound(owner: str, what: str) -> bytes:
+    return f"weirkeeper webhook {what} of {owner}".encode()
 
 
 def _key(secret: str) -> bytes:

@@ -9,8 +9,10 @@ import pytest
 
 from shared.postgres.connect import connect
 from shared.postgres.deliveries import PostgresDeliveries
+from shared.webhooks.headers import open_headers
 from shared.webhooks.port import LEASE, Lease, Standing
-from tests.support.hooks import Hooks, answered
+from shared.webhooks.sealing import Sealer
+from tests.support.hooks import SECRET, Hooks, answered
 
 
 @pytest.fixture
@@ -53,7 +55,15 @@ def test_a_lease_tells_everything_that_a_request_takes(hooks):
     hooks.fan_out(event)
     lease = hooks.leased(hooks.delivery(one)["id"])
     assert (lease.event_id, lease.owner_id, lease.trigger) == (event, "me", "auto")
-    assert (lease.headers, lease.schedule, lease.attempts) == ({"X-A": "b"}, (1.0, 2.0), 0)
+    assert (
+        open_headers(Sealer([SECRET]), lease.headers, "me"),
+        lease.schedule,
+        lease.attempts,
+    ) == (
+        {"X-A": "b"},
+        (1.0, 2.0),
+        0,
+    )
     assert 0 < lease.seconds <= LEASE
     assert len(lease.sealed) == 1
     assert lease.body == bytes(hooks.delivery(one)["body"])

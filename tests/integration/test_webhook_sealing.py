@@ -6,7 +6,9 @@ import logging
 
 import pytest
 
+from shared.errors import ConfigurationError
 from shared.postgres.webhook_sealing import seal_anew
+from shared.webhooks.headers import open_headers
 from shared.webhooks.sealing import Sealer
 from tests.support.hooks import SECRET, Handling, Hooks
 from workers.handlers.maintenance import tidy_webhooks
@@ -82,3 +84,36 @@ def test_the_periodic_job_does_it(hooks, monkeypatch):
     assert done.result["sealed_anew"] == 1
     [(owner, sealed)] = stored(hooks)
     assert Sealer([NEW]).unseal(sealed, owner).startswith("whsec_")
+
+
+def test_headers_of_before_are_sealed_and_those_of_an_older_key_anew(hooks):
+    plain, sealed = (hooks.endpoint(headers={"X-Token": f"canary {n}"}) for n in range(2))
+    bare = hooks.endpoint()
+    hooks.conn.execute(
+        """update weirkeeper.endpoint set headers = '{"X-Token": "canary 0"}' where id = %s""",
+        (plain,),
+    )
+    old, both = Sealer([SECRET]), Sealer([NEW, SECRET])
+    assert open_headers(old, headers(hooks, plain), "me") == {"X-Token": "canary 0"}
+    assert seal_anew(hooks.conn, Sealer([]), never) == 0
+    assert seal_anew(hooks.conn, old, never) == 1, "the one that was plain"
+    assert seal_anew(hooks.conn, both, never) == 2 + 3, "headers of two, secrets of three"
+    new = Sealer([NEW])
+    found = [headers(hooks, one) for one in (plain, sealed, bare)]
+    assert "canary" not in str(found)
+    assert [open_headers(new, one, "me").get("X-Token") for one in found] == [
+        "canary 0", "canary 1", None,
+    ]  # fmt: skip
+    assert seal_anew(hooks.conn, both, never) == 0
+    with pytest.raises(ConfigurationError, match="copied from another owner"):
+        open_headers(new, found[0], "you")
+    secret = {"X-Token": {"sealed": stored(hooks)[0][1].hex()}}
+    with pytest.raises(ConfigurationError, match="sealed webhook header"):
+        open_headers(new, secret, "me")
+
+
+def headers(hooks: Hooks, endpoint: str) -> dict:
+    """As they are stored."""
+    return hooks.rows("select headers from weirkeeper.endpoint where id = %s", endpoint)[0][
+        "headers"
+    ]

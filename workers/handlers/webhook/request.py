@@ -1,7 +1,7 @@
 """The request of one attempt: the kept bytes, signed anew with every live secret.
 
-Before this: a lease, with what was read under it. After it: the guarded client. Secrets are opened
-here and nowhere else, and live as long as this call.
+Before this: a lease, with what was read under it. After it: the guarded client. Secrets and
+headers are opened here and nowhere else, and live as long as this call.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from importlib.metadata import version
 
 from shared.config.settings import Settings
 from shared.webhooks.body import request_headers
+from shared.webhooks.headers import open_headers
 from shared.webhooks.policy import Policy
 from shared.webhooks.port import Lease
 from shared.webhooks.sealing import Sealer
@@ -39,7 +40,7 @@ def prepare(lease: Lease, now: datetime) -> Outgoing:
         signature(keys, lease.event_id, timestamp, lease.body),
         form=lease.format,
         version=_version(),
-        custom=lease.headers,
+        custom=open_headers(_sealer(), lease.headers, lease.owner_id),
     )
     return Outgoing("POST", lease.url, headers, lease.body)
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from shared.webhooks.port import DEADLINE
+
 Ended = Literal["whole", "too_large", "timeout", "cut"]
 
 
@@ -40,7 +42,7 @@ class Limits:
         body_seconds: for the body, once the head is in: what it says is known by then.
     """
 
-    seconds: float = 10.0
+    seconds: float = DEADLINE
     wire_bytes: int = 256 * 1024
     body_bytes: int = 16 * 1024
     body_seconds: float = 2.0
