@@ -7,7 +7,7 @@ imported: they live in workers.handlers.maintenance and workers.handlers.webhook
 from __future__ import annotations
 
 from shared.app import App
-from shared.backoff import WEBHOOK
+from shared.backoff import MAIL, WEBHOOK
 from shared.events.subscriptions import Subscription
 from shared.events.type import EventType
 from shared.jobs.kinds import Kind
@@ -80,6 +80,14 @@ app = App(
             handler=f"{WEBHOOKS}.webhook_fanout:handle",
             exposed=True,
             timeout=30,
+        ),
+        Subscription(
+            "webhook.notice",
+            types=("webhook.endpoint.*",),
+            queue="notify",
+            handler="workers.handlers.notify.webhook_notice:handle",
+            max_attempts=8,
+            backoff=MAIL,
         ),
     ),
     periodics=(

@@ -103,6 +103,14 @@ SETTINGS = (
         "discard: a delivery answered with a 4xx that has no meaning of its own ends at once",
     ),
     Setting(
+        "WEIRKEEPER_SMTP_URL",
+        "",
+        "server that mail is sent through: smtp://user:password@host:587 (STARTTLS) or smtps://…; "
+        "empty = no mail is sent",
+        secret=True,
+    ),
+    Setting("WEIRKEEPER_MAIL_FROM", "", "address that mail comes from"),
+    Setting(
         "WEIRKEEPER_OUTBOUND_CA",
         "",
         "file of further certificate authorities (PEM) to trust in what is called",
@@ -214,7 +222,11 @@ CHILDREN = (
 )  # fmt: skip
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 # Settings that only the children of some queues need.
-_OF_QUEUES = {"WEIRKEEPER_SECRET": ("webhook", "maintenance")}
+_OF_QUEUES = {
+    "WEIRKEEPER_SECRET": ("webhook", "maintenance"),
+    "WEIRKEEPER_SMTP_URL": ("notify",),
+    "WEIRKEEPER_MAIL_FROM": ("notify",),  # neither works without the other
+}
 
 
 def is_pattern(name: object) -> bool:

@@ -15,6 +15,7 @@ from shared.config.env import Environment
 from shared.config.home import default_home, published_database_url
 from shared.config.installation import check_schema_name
 from shared.config.loopback import check_loopback
+from shared.config.mail import Mail, read_mail
 from shared.config.outbound import Outbound, read_outbound
 from shared.config.queues import Queue
 from shared.config.spelling import command_line
@@ -23,6 +24,7 @@ from shared.errors import ConfigurationError
 
 KEPT_AT_MOST = 10 * 366 * 24  # hours: ten years
 GENERATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,62}")
+NO_MAIL = "none is sent: WEIRKEEPER_SMTP_URL and WEIRKEEPER_MAIL_FROM are not set"
 SHORTEST_SECRET = 32  # characters; base64 of 32 random bytes has 44
 LOG_LEVELS = ("debug", "info", "warning", "error")
 NO_SERVER = (  # of every command
@@ -40,6 +42,7 @@ class Settings:
         embedded: the URL was published by our own embedded server, not given from outside.
         sealing_keys: of WEIRKEEPER_SECRET, newest first; empty = none is set.
         outbound: what may be called outside.
+        mail: how mail is sent; None = it is not.
         discard_client_errors: a delivery ends with its first 4xx of no meaning of its own.
     """
 
@@ -66,6 +69,7 @@ class Settings:
     children: Mapping[str, int]
     sealing_keys: tuple[str, ...] = field(repr=False)
     outbound: Outbound
+    mail: Mail | None
     discard_client_errors: bool
 
     @classmethod
@@ -118,6 +122,7 @@ class Settings:
             children=_children(env.text("WEIRKEEPER_CHILDREN")),
             sealing_keys=_sealing_keys(env.text("WEIRKEEPER_SECRET")),
             outbound=read_outbound(env),
+            mail=read_mail(env),
             discard_client_errors=env.choice(
                 "WEIRKEEPER_WEBHOOK_CLIENT_ERRORS", ("retry", "discard")
             )
@@ -159,6 +164,8 @@ class Settings:
                 value = masked(value)
             elif item.name == "sealing_keys":
                 value = ["***" for _ in value]
+            elif item.name == "mail":
+                value = NO_MAIL if value is None else value.shown()
             elif is_dataclass(value) and not isinstance(value, type):
                 value = asdict(value, dict_factory=_listed)
             shown[item.name] = str(value) if isinstance(value, Path) else value

@@ -32,12 +32,16 @@ class One(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Create(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Arguments of webhooks.create. `rate`: requests a minute; `schedule`: seconds."""
+    """Arguments of webhooks.create.
+
+    `contact`: a mail address; `rate`: requests a minute; `schedule`: seconds.
+    """
 
     url: str
     event_types: list[str]
     description: str = ""
     headers: dict[str, str] = {}
+    contact: str | None = None
     format: str = "standard"
     signature: str = "v1"
     ordering: str = "none"
@@ -46,13 +50,14 @@ class Create(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Update(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Arguments of webhooks.update: what is left out stays as it is; null takes a limit away."""
+    """Arguments of webhooks.update: what is left out stays as it is; null takes it away."""
 
     id: str
     url: str | msgspec.UnsetType = msgspec.UNSET
     event_types: list[str] | msgspec.UnsetType = msgspec.UNSET
     description: str | msgspec.UnsetType = msgspec.UNSET
     headers: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    contact: str | msgspec.UnsetType | None = msgspec.UNSET
     format: str | msgspec.UnsetType = msgspec.UNSET
     ordering: str | msgspec.UnsetType = msgspec.UNSET
     rate: int | msgspec.UnsetType | None = msgspec.UNSET

@@ -35,7 +35,8 @@ from shared.webhooks.rules import Rules
 
 TEST_GAP = 10.0  # seconds between two tests of one endpoint
 _CHANGEABLE = (
-    "url", "description", "event_types", "headers", "format", "ordering", "rate", "schedule",
+    "url", "description", "event_types", "headers", "contact", "format", "ordering", "rate",
+    "schedule",
 )  # fmt: skip
 
 

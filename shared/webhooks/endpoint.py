@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shared.config.mail import is_address
 from shared.errors import InvalidArguments
 from shared.webhooks.body import FORMATS
 from shared.webhooks.secret import SCHEMES
@@ -37,6 +38,7 @@ class Draft:
         event_types: types or globs, at least one.
         description: for people, at most 500 characters.
         headers: sent with each request beside ours.
+        contact: mail address of who is told when it fails; None = nobody.
         format: standard, or cloudevents (structured mode).
         signature: v1 (HMAC-SHA256), or v1a (Ed25519).
         ordering: none, or strict: no event overtakes an older one.
@@ -48,6 +50,7 @@ class Draft:
     event_types: tuple[str, ...]
     description: str = ""
     headers: Mapping[str, str] | None = None
+    contact: str | None = None
     format: str = "standard"
     signature: str = "v1"
     ordering: str = "none"
@@ -72,6 +75,12 @@ def check_fields(fields: Mapping[str, Any]) -> None:
         raise InvalidArguments(
             f"description: expected at most {MAX_DESCRIPTION} characters; "
             f"got {len(fields['description'])}; shorten it"
+        )
+    contact = fields.get("contact")
+    if contact is not None and not is_address(contact):
+        raise InvalidArguments(
+            "contact: expected a plain mail address (ASCII; international domains as xn--…); got "
+            f"{contact[:80]!r}"
         )
     rate = fields.get("rate")
     if rate is not None and not (type(rate) is int and 1 <= rate <= MAX_RATE):

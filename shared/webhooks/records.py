@@ -22,6 +22,7 @@ class Endpoint(msgspec.Struct):
     description: str
     event_types: list[str]
     headers: dict[str, str]
+    contact: str | None
     format: str
     signature: str
     ordering: str

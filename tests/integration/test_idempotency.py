@@ -75,6 +75,11 @@ def run(database_url):
 def test_an_event_delivered_twice_does_its_work_once(conn, relayed, run, name):
     assert name in DRIVERS, f"write a driver for {name}: tests/support/drivers.py"
     driver = DRIVERS[name]
+    with driver.surroundings():
+        twice(name, driver, conn, relayed, run)
+
+
+def twice(name, driver, conn, relayed, run):
     job = relayed(conn, driver.happen(conn), name)
     before = driver.observe(conn)
     run(SUBSCRIPTIONS[name], job)

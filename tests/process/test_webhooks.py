@@ -12,6 +12,7 @@ import pytest
 from shared.webhooks.secret import parse_secret
 from shared.webhooks.signing import matches, signed_bytes
 from tests.support.hooks import LOCAL, Hooks
+from tests.support.mail import MailServer
 from tests.support.processes import Programs
 from tests.support.receivers import OK, Peer, Receiver, Recording
 from tests.support.waiting import until
@@ -175,12 +176,19 @@ def test_the_last_failure_gives_up_and_says_so(site):
     assert "redirect_not_followed" in told.sentence
 
 
-def test_gone_holds_what_waits_and_resuming_sends_it(site):
+def test_gone_holds_what_waits_tells_its_contact_and_resuming_sends_it(site):
     switched = Switched()
     switched.answer = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n"
-    with Receiver(switched) as receiver:
+    with Receiver(switched) as receiver, MailServer() as mail:
         site.start()
-        endpoint = site.hooks.endpoint(url=f"http://127.0.0.1:{receiver.port}/")
+        way = {
+            "WEIRKEEPER_SMTP_URL": f"smtp://{mail.at}?tls=none",
+            "WEIRKEEPER_MAIL_FROM": "weirkeeper@example.org",
+        }
+        site.programs.start("workers", "notify", env={**LOCAL, **way})
+        endpoint = site.hooks.endpoint(
+            url=f"http://127.0.0.1:{receiver.port}/?token=canary", contact="ann@example.org"
+        )
         events = [site.hooks.event() for _ in range(3)]
 
         def disabled():
@@ -190,6 +198,14 @@ def test_gone_holds_what_waits_and_resuming_sends_it(site):
         until(lambda: len(site.states()) >= 1, 10, "its deliveries stand")
         held = site.hooks.webhooks.explain("me", endpoint, events[0])
         assert held.sentence.startswith("Held: the endpoint answered that it is gone")
+        [letter] = until(lambda: mail.letters, 30, "its contact is told")
+        [told] = site.hooks.rows(
+            "select id::text from weirkeeper.event where type = 'webhook.endpoint.disabled'"
+        )
+        assert letter["message-id"] == f"<{told['id']}@example.org>"
+        text = letter.get_body(("plain",)).get_content()
+        assert "gone (410)" in text
+        assert "canary" not in text
         switched.answer = OK
         site.hooks.webhooks.resume("me", endpoint)
         until(lambda: set(site.states()) == {"delivered"}, 30, "what was held is delivered")

@@ -231,10 +231,12 @@ table weirkeeper.endpoint with (fillfactor=70)  -- Where an owner's events are s
   tested_at timestamp with time zone
   created_at timestamp with time zone not null default clock_timestamp()
   updated_at timestamp with time zone not null default clock_timestamp()
+  contact text
   constraint endpoint_check CHECK ((enabled = (disabled_reason IS NULL)))
   constraint endpoint_check1 CHECK ((enabled = (disabled_at IS NULL)))
   constraint endpoint_check2 CHECK (((busy_until IS NULL) = (lease_token IS NULL)))
   constraint endpoint_check3 CHECK (((failing_since IS NULL) = (failures = 0)))
+  constraint endpoint_contact_check CHECK (((length(contact) >= 3) AND (length(contact) <= 254)))
   constraint endpoint_description_check CHECK ((length(description) <= 500))
   constraint endpoint_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['manual'::text, 'gone'::text, 'failing'::text, 'blocked'::text])))
   constraint endpoint_event_types_check CHECK (((cardinality(event_types) >= 1) AND (cardinality(event_types) <= 100)))

@@ -7,8 +7,11 @@ needs a driver here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
+
+import pytest
 
 from shared.postgres.connect import Connection
 from shared.postgres.notes import PostgresNotes
@@ -16,10 +19,16 @@ from shared.postgres.recorder import PostgresRecorder
 from shared.postgres.webhooks import PostgresWebhooks
 from shared.webhooks.endpoint import Draft
 from tests.support.hooks import rules
+from tests.support.mail import MailServer
+from workers.handlers.notify import webhook_notice
 
 
 class Driver(Protocol):
     """One subscription's."""
+
+    def surroundings(self) -> AbstractContextManager[None]:
+        """What must be there while it is driven."""
+        ...
 
     def happen(self, conn: Connection) -> str:
         """Do what records the event; return its id."""
@@ -30,7 +39,15 @@ class Driver(Protocol):
         ...
 
 
-class CorpusIndex:
+class Alone:
+    """A driver that needs nothing but the database."""
+
+    def surroundings(self) -> AbstractContextManager[None]:
+        """Nothing."""
+        return nullcontext()
+
+
+class CorpusIndex(Alone):
     """A note is written; the search index has it."""
 
     def happen(self, conn: Connection) -> str:
@@ -45,7 +62,7 @@ class CorpusIndex:
         return documents, terms
 
 
-class WebhookFanout:
+class WebhookFanout(Alone):
     """An owner with two endpoints does something; each has one delivery and one job of it."""
 
     def happen(self, conn: Connection) -> str:
@@ -65,9 +82,44 @@ class WebhookFanout:
         return deliveries, jobs
 
 
+class WebhookNotice:
+    """An endpoint that answers that it is gone has its contact told: by one letter, by its id."""
+
+    def __init__(self) -> None:
+        self.server = MailServer()
+
+    def happen(self, conn: Connection) -> str:
+        hooks = PostgresWebhooks(conn, rules())
+        draft = Draft("https://hooks.example.org/?canary", ("*",), contact="ann@example.org")
+        endpoint = hooks.create("me", draft).id
+        return PostgresRecorder(conn).record(
+            "webhook.endpoint.disabled",
+            owner_id="me",
+            subject=f"webhook://{endpoint}",
+            data={
+                "endpoint_id": endpoint, "reason": "gone", "code": "gone", "status": 410,
+                "failures": 1,
+            },
+        )  # fmt: skip
+
+    @contextmanager
+    def surroundings(self) -> Iterator[None]:
+        """With a mail server to send through."""
+        with self.server, pytest.MonkeyPatch.context() as patch:
+            patch.setenv("WEIRKEEPER_SMTP_URL", f"smtp://{self.server.at}?tls=none")
+            patch.setenv("WEIRKEEPER_MAIL_FROM", "weirkeeper@example.org")
+            webhook_notice.mailer.cache_clear()
+            yield
+        webhook_notice.mailer.cache_clear()
+
+    def observe(self, conn: Connection) -> object:
+        return {(one["message-id"], one["to"], one.as_string()) for one in self.server.letters}
+
+
 DRIVERS: Mapping[str, Driver] = {
     "corpus.index": CorpusIndex(),
     "webhook.fanout": WebhookFanout(),
+    "webhook.notice": WebhookNotice(),
 }
 
 

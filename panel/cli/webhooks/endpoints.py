@@ -22,8 +22,8 @@ from shared.webhooks.secret import SCHEMES
 Arguments = Callable[[argparse.Namespace], dict[str, Any]]
 Shown = Callable[[Any], str]
 _FIELDS = (
-    "url", "event_types", "description", "headers", "format", "signature", "ordering", "rate",
-    "schedule",
+    "url", "event_types", "description", "headers", "contact", "format", "signature", "ordering",
+    "rate", "schedule",
 )  # fmt: skip
 
 
@@ -91,6 +91,7 @@ def _add_fields(parser: argparse.ArgumentParser, *, required: bool) -> None:
     parser.add_argument(
         "--header", dest="headers", action="append", metavar="NAME=VALUE", help="sent beside ours"
     )
+    parser.add_argument("--contact", metavar="ADDRESS", help="told by mail when it fails")
     parser.add_argument("--format", choices=FORMATS)
     parser.add_argument("--ordering", choices=ORDERINGS, help="strict: nothing overtakes")
     parser.add_argument("--rate", type=whole, metavar="N", help="requests a minute at most")
