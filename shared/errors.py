@@ -96,5 +96,9 @@ class NetworkInTransaction(WeirkeeperError):
     """
 
 
+class NoDatabase(WeirkeeperError):
+    """A handler asked for a database connection although its kind is declared to get none."""
+
+
 class WaitersFull(WeirkeeperError):
     """A channel already has as many waiters as it may (64): answered at once, never queued."""

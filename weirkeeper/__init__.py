@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from shared.errors import DatabaseUnavailable as DatabaseUnavailable
     from shared.errors import InvalidArguments as InvalidArguments
     from shared.errors import NetworkInTransaction as NetworkInTransaction
+    from shared.errors import NoDatabase as NoDatabase
     from shared.errors import NotFound as NotFound
     from shared.errors import UnknownEventType as UnknownEventType
     from shared.errors import UnknownKind as UnknownKind
@@ -84,6 +85,7 @@ _HOMES = {
     "Kind": "shared.jobs.kinds:Kind",
     "Limits": "shared.jobs.limits:Limits",
     "NetworkInTransaction": "shared.errors:NetworkInTransaction",
+    "NoDatabase": "shared.errors:NoDatabase",
     "NotFound": "shared.errors:NotFound",
     "Outage": "shared.jobs.outages:Outage",
     "Periodic": "shared.jobs.periodic:Periodic",
@@ -126,6 +128,7 @@ __all__ = [
     "Kind",
     "Limits",
     "NetworkInTransaction",
+    "NoDatabase",
     "NotFound",
     "Outage",
     "Periodic",

@@ -103,6 +103,17 @@ class Retry:
         return {"outcome": "failed", "error": _clean(str(self.reason)), "delay": self.seconds}
 
 
+@dataclass(frozen=True)
+class Away:
+    """What the kind depends on is away: put off as its `outage` says, failed if it has none."""
+
+    reason: str
+
+    def outcome(self) -> dict[str, Any]:
+        """As it travels."""
+        return {"outcome": "away", "error": _clean(str(self.reason))}
+
+
 def handles(*kinds: str) -> Callable[[Handler], Handler]:
     """Mark a function as the handler of these kinds: called as `function(ctx, args)`."""
 
@@ -288,8 +299,8 @@ def _judge(answer: Any) -> dict[str, Any]:
     tell = getattr(answer, "outcome", None)  # by its shape: this file may be imported twice
     if not callable(tell):
         raise TypeError(
-            f"expected None, Completed, Snooze, Discard or Retry; got {type(answer).__name__}; "
-            "wrap a result in Completed(...)"
+            "expected None, Completed, Snooze, Discard, Retry or Away; "
+            f"got {type(answer).__name__}; wrap a result in Completed(...)"
         )
     told: dict[str, Any] = tell()
     size = len(json.dumps(told.get("result"), allow_nan=False, ensure_ascii=False).encode())

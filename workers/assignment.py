@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shared.clock import SYSTEM, Clock
 from shared.config.command import Command
@@ -20,6 +21,7 @@ class Assignment:
         queue: with this deployment's number of children.
         kinds: that this process knows; others are left in line.
         instruments: what is counted.
+        sealed: programs of ours that run kinds which get no database, by kind.
         clock: for everything that takes time.
     """
 
@@ -27,17 +29,20 @@ class Assignment:
     kinds: Mapping[str, Kind]
     instruments: Instruments
     clock: Clock = SYSTEM
+    sealed: Mapping[str, Command] = field(default_factory=dict)
 
     @property
     def commands(self) -> dict[str, Command]:
-        """Commands of kinds that name one, by kind."""
-        return {k.name: k.program for k in self.kinds.values() if k.program is not None}
+        """Commands of kinds whose jobs have a program of their own, by kind."""
+        named = {k.name: k.program for k in self.kinds.values() if k.program is not None}
+        return {**named, **self.sealed}
 
     @property
     def all_foreign(self) -> bool:
         """Whether no job of this queue needs a child of ours."""
         kinds = self.kinds.values()
-        return bool(self.queue.command or (kinds and not any(kind.handler for kind in kinds)))
+        ours = any(kind.handler and kind.database for kind in kinds)
+        return bool(self.queue.command or (kinds and not ours))
 
     @property
     def alone(self) -> frozenset[str]:
@@ -48,3 +53,14 @@ class Assignment:
     def name(self) -> str:
         """The queue's name, as a label."""
         return self.queue.name
+
+
+def sealed(kind: str, environment: Mapping[str, str]) -> Command:
+    """The command that runs jobs of a kind which gets no database.
+
+    Args:
+        kind: its name.
+        environment: all that it is given.
+    """
+    words = (sys.executable, "-P", "-m", "workers.sealed", kind)
+    return Command(words, tuple(f"{name}={value}" for name, value in environment.items()))

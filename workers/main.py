@@ -18,7 +18,13 @@ from shared.app import App, load_app
 from shared.backoff import RECONNECT, jittered
 from shared.config import budget
 from shared.config.command import Command
-from shared.config.env import EPOCH, QUEUE, environment_of_children, hand_down
+from shared.config.env import (
+    EPOCH,
+    QUEUE,
+    environment_of_children,
+    environment_without_database,
+    hand_down,
+)
 from shared.config.queues import Queue
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError, WeirkeeperError
@@ -35,7 +41,7 @@ from shared.services.process import adopt_orphans, identity, life_mark
 from shared.services.program import run
 from shared.services.stop import StopSignal
 from shared.telemetry.instruments import Instruments, open_instruments
-from workers.assignment import Assignment
+from workers.assignment import Assignment, sealed
 from workers.child_main import main as child_main
 from workers.drain import Patience
 from workers.pool.forkserver import ForkServer
@@ -196,9 +202,18 @@ class _Program:
             log.warning("%s", told)
 
     def _assignments(self) -> list[Assignment]:
-        kinds = self._app.all_kinds.values()
+        kinds, declared = self._app.all_kinds.values(), self._app.environment
         return [
-            Assignment(q, {k.name: k for k in kinds if k.queue == q.name}, self._instruments)
+            Assignment(
+                q,
+                {k.name: k for k in kinds if k.queue == q.name},
+                self._instruments,
+                sealed={
+                    k.name: sealed(k.name, environment_without_database(q.name, declared))
+                    for k in kinds
+                    if k.queue == q.name and not k.database
+                },
+            )
             for q in self._queues
         ]
 
@@ -246,7 +261,8 @@ class _Program:
         )
 
     def _budget(self) -> budget.Budget:
-        return budget.budget(self._settings.tuned(self._app.all_queues).values())
+        queues = self._settings.tuned(self._app.all_queues).values()
+        return budget.budget(queues, {budget.SHARED: len(self._queues) - 1})
 
     def _backend_pids(self) -> list[int]:
         """Server processes to end when this process is frozen: a frozen sleeper is expensive."""

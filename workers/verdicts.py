@@ -30,10 +30,13 @@ def verdict(
         end: how it ended.
         backoff: of the kind.
         outage: of the kind. Its runner answers "snoozed" with an error when the handler raised
-            one of these; a handler's own snooze has none.
+            one of these, or its command said "away"; a handler's own snooze has none. A command
+            whose kind has no outage has failed.
     """
-    if outage is not None and end.outcome == "snoozed" and end.error is not None:
-        return _put_off(claim, end, backoff, outage)
+    if end.outcome == "snoozed" and end.error is not None:
+        if outage is not None:
+            return _put_off(claim, end, backoff, outage)
+        end = replace(end, outcome="failed", cause="exception", delay=None)
     lost = end.outcome == "lost"
     outcome = "interrupted" if lost else end.outcome
     goes = fate(

@@ -22,6 +22,7 @@ LISTENER = 3  # LISTEN, reads, beat
 METRICS = 2  # collector, beat
 PANEL = 2  # a person's commands: one at the desk, one that waits
 MIGRATOR = 1
+SHARED = "beats shared by queues of one process"
 SPARE = 10  # of the usable connections that all living processes together should leave
 
 
@@ -69,6 +70,7 @@ def budget(queues: Iterable[Queue], processes: Mapping[str, int] | None = None) 
     Args:
         queues: with their numbers of children.
         processes: how many of each queue, and of relay, listener and metrics; one where not told.
+            Under SHARED, how many beats less there are because queues share a process.
     """
     counts = processes or {}
     parts = [
@@ -82,6 +84,8 @@ def budget(queues: Iterable[Queue], processes: Mapping[str, int] | None = None) 
         ("panel", PANEL),
         ("migrator", MIGRATOR),
     ]
+    if counts.get(SHARED):
+        parts.append((SHARED, -BEAT * counts[SHARED]))
     return Budget(tuple(parts))
 
 

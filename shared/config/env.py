@@ -249,6 +249,27 @@ def environment_of_children(queue: str, declared: Sequence[str]) -> dict[str, st
     }
 
 
+# What tells of a database, or would lead to one: HOME has the address that a server publishes.
+_OF_DATABASES = ("DATABASE_URL", "PG*", "WEIRKEEPER_DIRECT_URL", "WEIRKEEPER_HOME")
+_DATABASE = re.compile(r"\s*postgres(ql)?(\+\w+)?://", re.IGNORECASE)
+
+
+def environment_without_database(queue: str, declared: Sequence[str]) -> dict[str, str]:
+    """What a child gets that is to know of no database.
+
+    Args:
+        queue: whose.
+        declared: what the application's handlers need; an address of a Postgres is left out.
+    """
+    given = environment_of_children(queue, declared)
+    return {
+        name: value
+        for name, value in given.items()
+        if not any(fnmatchcase(name, pattern) for pattern in _OF_DATABASES)
+        and not _DATABASE.match(value)
+    } | {"WEIRKEEPER_HOME": os.devnull}
+
+
 def hand_down(name: str, value: str) -> None:
     """Set a variable for the processes that this one starts from now on."""
     os.environ[name] = value

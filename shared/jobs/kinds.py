@@ -65,6 +65,8 @@ class Kind:
         command: a program and its arguments, started for each job in place of a handler; it speaks
             docs/child_protocol.md.
         environment: what the command gets: "NAME" of the queue process's, or "NAME=value".
+        database: False = its handler gets no database: each job runs in a child of its own, a new
+            program that was never told where the database is.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Kind:
     fair: bool = False
     command: Sequence[str] = ()
     environment: Sequence[str] = ()
+    database: bool = True
 
     def __post_init__(self) -> None:
         """Refuse a declaration that cannot work."""
@@ -133,13 +136,22 @@ class Kind:
             )
 
     def _check_command(self) -> None:
+        if type(self.database) is not bool:
+            raise self._mistake("database", "True or False", "say False for none")
         if self.program is None:
+            if self.handler and self.outage is not None and not self.outage.errors:
+                raise self._mistake("outage", "exceptions that mean it", "name them: errors=(…,)")
             return
         if self.handler:
             raise self._mistake("handler", "none beside a command", "name one of the two")
-        for option in ("limits", "outage"):
-            if getattr(self, option) is not None:
-                raise self._mistake(option, "none beside a command", "the command sees to it")
+        if not self.database:
+            raise self._mistake(
+                "database", "True beside a command", "list no variable that tells of one"
+            )
+        if self.outage is not None and self.outage.errors:
+            raise self._mistake(
+                "outage", "no errors beside a command, which says so itself", 'answer "away"'
+            )
         object.__setattr__(self, "command", tuple(self.command))  # frozen, and to be hashed
         object.__setattr__(self, "environment", tuple(self.environment))
 

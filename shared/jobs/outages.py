@@ -27,20 +27,20 @@ class Outage:
 
     Attributes:
         errors: exceptions: classes, or their names as "package.module.Name", which are imported
-            only where jobs run. Subclasses count.
+            only where jobs run. Subclasses count. None for a command, which answers "away".
         delay: seconds until the next try, more than 0 and at most a day; up to 20 % is added.
         horizon: seconds for which tries are free, from the first one that found it away; at least
             `delay`, at most 30 days.
     """
 
-    errors: tuple[str | type[Exception], ...]
+    errors: tuple[str | type[Exception], ...] = ()
     delay: float = 60.0
     horizon: float = 6 * 3600.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
-        if not isinstance(self.errors, tuple) or not self.errors:
-            raise _mistake("errors", "a tuple of exceptions, at least one", self.errors)
+        if not isinstance(self.errors, tuple):
+            raise _mistake("errors", "a tuple of exceptions", self.errors)
         for named in self.errors:
             if not (isinstance(named, str) or _is_exception(named)):
                 raise _mistake("errors", "exceptions or their dotted names", named)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from shared.services.exit_codes import CONFIGURATION
 from tests.support.context_app import APP
-from tests.support.queue import TestQueue, queue
+from tests.support.queue import TestQueue, alive, queue
+from tests.support.waiting import until
 
 __all__ = ["queue"]
 
@@ -23,6 +26,37 @@ def test_a_child_gets_what_it_needs_and_what_was_declared_and_no_other_secret(
     assert not set(SECRETS) & set(seen["begun"]), "the kernel still shows them"
     assert not set(SECRETS) & set(seen["program"]), "programs of handlers get them"
     assert seen["no_new_privileges"]
+
+
+def test_a_kind_may_be_kept_from_every_database(queue: TestQueue) -> None:
+    program = queue.start(WEIRKEEPER_APP=APP, TEST_DECLARED="yes", TEST_SHOP=queue.url)
+    jobs = [queue.enqueue("without_database") for _ in range(2)]
+    seen = [queue.final(job)["result"] for job in jobs]
+    for one in seen:
+        told = json.dumps(one["variables"]) + " ".join(one["begun"] + one["program"])
+        assert one["variables"]["TEST_DECLARED"] == "yes"
+        assert not {"DATABASE_URL", "WEIRKEEPER_DIRECT_URL", "TEST_SHOP"} & set(one["variables"])
+        assert queue.url not in told
+        assert "DATABASE_URL" not in told
+        assert not [held for held in one["held"] if "socket" in held]
+        assert one["no_new_privileges"]
+        assert "database=False" in one["tries"]["context"]
+        assert "found" not in one["tries"].values()
+    pids = {one["pid"] for one in seen}
+    assert len(pids) == 2, "each has a child of its own"
+    until(lambda: not any(map(alive, pids)), 5, "that ends after it")
+    assert "looked around" in program.text()
+    assert queue.effects(jobs[0], "hook")[0]["outcome"] == "completed"
+
+    # It is timed, limited and put off as any other.
+    stopped = queue.final(queue.enqueue("block_without_database"))
+    assert stopped["outcome"] == "timeout"
+    assert "deaf" in json.dumps(stopped["evidence"])
+    beyond = queue.final(queue.enqueue("hog_without_database", {"mib": 400}))
+    assert (beyond["outcome"], beyond["error"]) == ("failed", "MemoryError")
+    away = queue.enqueue("miss_without_database")
+    until(lambda: queue.outcomes(away) == ["snoozed"], 10, "what it depends on is away")
+    assert queue.attempts(away)[0]["error"] == "LookupError: the search server is away"
 
 
 def test_a_queue_may_let_its_programs_gain_rights(queue: TestQueue) -> None:

@@ -14,6 +14,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
+from shared.config.settings import Settings
 from shared.events.event import Event
 from shared.jobs.context import Context
 from tests.support.app import SOON, effect, write
@@ -24,6 +27,7 @@ from weirkeeper import (
     Jobs,
     Kind,
     Limits,
+    Outage,
     Queue,
     Recorder,
     Subscription,
@@ -166,6 +170,11 @@ def own_database(ctx: Context, args: dict[str, Any]) -> None:
             other.execute("select 1")
 
 
+def miss(ctx: Context, args: dict[str, Any]) -> None:
+    write(ctx, "begin")
+    raise LookupError("the search server is away")
+
+
 def surroundings(ctx: Context, args: dict[str, Any]) -> Completed:
     """What the child was given, and what the kernel holds against it."""
     status = Path("/proc/self/status").read_text()
@@ -180,6 +189,26 @@ def surroundings(ctx: Context, args: dict[str, Any]) -> Completed:
                 "no_new_privileges": "NoNewPrivs:\t1" in status,
             }
         )
+
+
+def without_database(ctx: Context, args: dict[str, Any]) -> Completed:
+    """Looks for a way to the database, wherever it is told of."""
+    tries: dict[str, str] = {}
+    for name, way in (
+        ("context", lambda: ctx.connection().__enter__()),
+        ("driver", lambda: psycopg.connect("", connect_timeout=5)),
+        ("settings", lambda: Settings.load().database()),
+    ):
+        try:
+            way()
+            tries[name] = "found"
+        except Exception as error:  # noqa: BLE001  (whatever it is, it is no connection)
+            tries[name] = f"{type(error).__name__}: {error}"
+    held = [str(fd.readlink()) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()]
+    ctx.log.warning("looked around")
+    ctx.progress(1, 2)
+    ended = surroundings(ctx, args)
+    return Completed({**ended.result, "tries": tries, "held": held, "pid": os.getpid()})
 
 
 def hog(ctx: Context, args: dict[str, Any]) -> Completed:
@@ -255,6 +284,15 @@ app = App(
         _kind("network_async"),
         _kind("own_database"),
         _kind("surroundings"),
+        _kind("without_database", database=False),
+        _kind("hog_without_database", handler="hog", database=False, limits=Limits(memory_mib=200)),
+        _kind("block_without_database", handler="block", database=False, timeout=0.5),
+        _kind(
+            "miss_without_database",
+            handler="miss",
+            database=False,
+            outage=Outage((LookupError,), delay=60),
+        ),
         _kind("surroundings_of_u", handler="surroundings", queue="u"),
         _kind("hog", queue="u", limits=Limits(memory_mib=200)),
         _kind("hog_freely", handler="hog", queue="u"),

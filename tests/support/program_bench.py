@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from workers.pool.chunk import End
 from workers.pool.limits import Limits
 from workers.pool.meters import PoolMeters
 from workers.pool.mixed import Foreign, MixedPool
+from workers.pool.watch import Allowed
 
 
 class ProgramJob(NamedTuple):
@@ -29,8 +30,10 @@ class ProgramJob(NamedTuple):
 class ProgramBench(PoolBench):
     """A mixed pool and the ends that it gave."""
 
-    def __init__(self, home: Path, size: int, foreign: Foreign) -> None:
-        limits = Limits(size, 0.5)
+    def __init__(
+        self, home: Path, size: int, foreign: Foreign, allowed: Mapping[str, Allowed]
+    ) -> None:
+        limits = Limits(size, 0.5, allowed=allowed)
         super().__init__(home, limits, pool_child.main)
         meters = PoolMeters(self.instruments, "test")
         self.size = size
@@ -54,10 +57,12 @@ class ProgramBench(PoolBench):
 
 
 @contextmanager
-def program_bench(home: Path, foreign: Foreign, size: int = 2) -> Iterator[ProgramBench]:
+def program_bench(
+    home: Path, foreign: Foreign, size: int = 2, allowed: Mapping[str, Allowed] | None = None
+) -> Iterator[ProgramBench]:
     """Make a pool; close it at the end."""
     adopt_orphans()
-    bench = ProgramBench(home, size, foreign)
+    bench = ProgramBench(home, size, foreign, allowed or {})
     try:
         yield bench
     finally:

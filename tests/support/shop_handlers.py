@@ -16,7 +16,7 @@ from pathlib import Path
 
 import metrics
 import shared
-from weirkeeper.child import Completed, Discard, Retry, Snooze, handles
+from weirkeeper.child import Away, Completed, Discard, Retry, Snooze, handles
 
 
 def effect(what, ctx, **more):
@@ -65,6 +65,7 @@ def answer(ctx, args):
         "snooze": lambda: Snooze(0.05),
         "discard": lambda: Discard("no\0w"),
         "retry": lambda: Retry("later", 0.05),
+        "away": lambda: Away("the mail server"),
         "raise": lambda: {}["missing"],
         "exit": lambda: sys.exit(3),
         "nonsense": lambda: 7,

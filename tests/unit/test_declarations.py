@@ -12,6 +12,7 @@ from shared.errors import ConfigurationError
 from shared.events.subscriptions import Subscription
 from shared.events.type import EventType
 from shared.jobs.kinds import Kind
+from shared.jobs.outages import Outage
 from shared.jobs.periodic import Periodic
 
 CHANGED = EventType("shop.order.paid", "An order was paid.", "order id")
@@ -33,6 +34,16 @@ SUB = Subscription("shop.ship", ("shop.order.*",), queue="notify", handler="shop
         (
             lambda: Kind("mail", "q", "a:b", command=["x"]),
             "handler: expected none beside a command",
+        ),
+        (
+            lambda: Kind("mail", "q", command=["x"], database=False),
+            "database: expected True beside",
+        ),
+        (lambda: Kind("mail", "q", "a:b", database=None), "database: expected True or False"),
+        (lambda: Kind("mail", "q", "a:b", outage=Outage()), "outage: expected exceptions that"),
+        (
+            lambda: Kind("mail", "q", command=["x"], outage=Outage((OSError,))),
+            "outage: expected no errors beside a command",
         ),
         (lambda: Kind("mail", "q", command="x y"), "kind mail: command: expected a list of words"),
         (lambda: Kind("mail", "q", command=["x", 7]), "kind mail: command: expected a list of"),

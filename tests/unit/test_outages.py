@@ -36,7 +36,6 @@ def test_a_name_without_an_exception_is_refused_where_it_is_loaded(name):
 @pytest.mark.parametrize(
     "fields",
     [
-        {"errors": ()},
         {"errors": ["ConnectionError"]},
         {"errors": (KeyboardInterrupt,)},
         {"errors": (3,)},

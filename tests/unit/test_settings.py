@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from configparser import RawConfigParser
 from dataclasses import FrozenInstanceError
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.config.budget import budget, overdrawn
+from shared.config.budget import budget, overdrawn, parent
 from shared.config.env import SETTINGS
 from shared.config.queues import QUEUES
 from shared.config.settings import Settings
 from shared.config.urls import masked
 from shared.errors import ConfigurationError
+from weirkeeper.server.slots import processes
 
 URL = "postgresql://me:secret@db:5432/app"
 
@@ -189,6 +191,19 @@ def test_the_budget_counts_every_process():
     assert three.total == one.total + 2 * index + 3 - notify
     assert "3 x index (3 + 4 children) 21" in three.spelled()
     assert "2 x relay 6" in three.spelled()
+
+
+def test_queues_of_one_process_share_its_beat():
+    queues = {q.name: q for q in QUEUES}
+    parser = RawConfigParser(comment_prefixes=("#",))
+    parser.read_string(
+        "[program:small]\ncommand=python -P -m workers " + " ".join(queues) + "\n"
+        "[program:relay]\ncommand=python -P -m relay\n"
+    )
+    apart, together = budget(QUEUES), budget(QUEUES, processes(parser))
+    assert together.total == apart.total - (len(queues) - 1)
+    alone = sum(q.children for q in QUEUES) + parent(len(queues))
+    assert together.total == alone + 3 + 3 + 2 + 2 + 1
 
 
 def test_what_all_living_processes_need_is_told_and_refused_by_nobody():

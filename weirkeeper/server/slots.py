@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from configparser import RawConfigParser
 
+from shared.config.budget import SHARED
 from shared.config.env import variable
 from shared.errors import ConfigurationError
 from weirkeeper.server.compose import programs, worked
@@ -19,7 +20,7 @@ _VARIABLE = re.compile(r"%\(ENV_(\w+)\)s")
 
 
 def processes(parser: RawConfigParser) -> Counter[str]:
-    """Processes by queue, and of relay, listener and metrics.
+    """Processes by queue, and of relay, listener and metrics; what queues of one process share.
 
     Raises:
         ConfigurationError: a number of processes that is none.
@@ -28,8 +29,10 @@ def processes(parser: RawConfigParser) -> Counter[str]:
     for name in programs(parser):
         command = parser[f"program:{name}"].get("command", "")
         single = _SINGLE.search(command)
-        for works in worked(command) or ([single[1]] if single else []):
+        queues = worked(command)
+        for works in queues or ([single[1]] if single else []):
             found[works] += numprocs(parser, name)
+        found[SHARED] += max(0, len(queues) - 1) * numprocs(parser, name)
     return found
 
 

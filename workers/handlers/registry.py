@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.app import App
+from shared.errors import ConfigurationError
 from shared.jobs.handler import load_handler
 from shared.jobs.kinds import Kind
 from shared.jobs.limits import Limits
@@ -43,6 +44,17 @@ def load_handlers(app: App, queue: str) -> dict[str, Handler]:
     subscribed = {subscription.name for subscription in app.subscriptions}
     kinds = [k for k in app.all_kinds.values() if k.queue == queue and k.handler]
     return {kind.name: _load(kind, wants_event=kind.name in subscribed) for kind in kinds}
+
+
+def load_one(app: App, kind: str) -> Handler:
+    """Import the handler of one kind, which no subscription declared.
+
+    Raises:
+        ConfigurationError: no such kind, or as of `load_handlers`.
+    """
+    if kind not in app.all_kinds:
+        raise ConfigurationError.of("kind", "one that is declared", kind, "declare it")
+    return _load(app.all_kinds[kind], wants_event=False)
 
 
 def _load(kind: Kind, *, wants_event: bool) -> Handler:

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Raw
 
@@ -58,6 +58,18 @@ class Stopped(KeyboardInterrupt):
     """
 
 
+class Word(Protocol):
+    """What parent and child know of the job that runs, by its number."""
+
+    def asked(self, number: int) -> bool:
+        """Whether it was asked to stop."""
+        ...
+
+    def tell(self, number: int, n: float, of: float | None) -> None:
+        """Say how far it is."""
+        ...
+
+
 class Interruption:
     """Raises Stopped in the main thread when asked, but only in the job that was named.
 
@@ -67,7 +79,7 @@ class Interruption:
         gently: stops the job in another way (a coroutine is cancelled); whether it could.
     """
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Word) -> None:
         self._progress = progress
         self._number = 0  # of the job that runs, or ran last
         self._running = False
@@ -80,9 +92,10 @@ class Interruption:
 
     def install(self) -> None:
         """Take the signal; call from the main thread."""
-        signal.signal(ASK, self._handle)
+        signal.signal(ASK, self.handle)
 
-    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+    def handle(self, _number: int, _frame: FrameType | None) -> None:
+        """A job is asked to stop, by a signal: raise Stopped, if it is the one that runs."""
         if self._running and self.asked:
             self._running = False
             if not self.gently():

@@ -42,7 +42,7 @@ class Told(msgspec.Struct, tag="outcome", tag_field="type"):
     """How its job ended."""
 
     id: str
-    outcome: Literal["completed", "failed", "snoozed", "discarded", "stopped"]
+    outcome: Literal["completed", "failed", "snoozed", "discarded", "stopped", "away"]
     result: msgspec.Raw = msgspec.Raw(b"null")
     error: str | None = None
     delay: float | None = None
@@ -121,7 +121,7 @@ def answer(told: Told, kind: str) -> Answer:
     """What an outcome means, with the limits that our own handlers have.
 
     Args:
-        told: anything but "stopped".
+        told: anything but "stopped" and "away".
         kind: of the job, for messages.
 
     Raises:
@@ -138,6 +138,11 @@ def answer(told: Told, kind: str) -> Answer:
         return read_answer(Snooze(-1.0 if told.delay is None else told.delay), kind)
     except (InvalidArguments, ValueError, RecursionError) as problem:
         raise ProtocolError(f"an outcome that cannot be taken: {problem}") from problem
+
+
+def say(message: Message) -> bytes:
+    """A message as a program of ours writes it: one line."""
+    return msgspec.json.encode(message) + b"\n"
 
 
 def order_run(job: bytes) -> bytes:

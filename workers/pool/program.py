@@ -8,6 +8,7 @@ writes is read in small pieces.
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 from collections.abc import Iterator
@@ -22,7 +23,8 @@ from workers.pool.launcher import Started
 from workers.pool.lines import Lines, Message, order_run, order_stop, read
 from workers.pool.slot import MOVES, State
 from workers.pool.tree import kill_tree
-from workers.pool.usage import usage
+from workers.pool.usage import Usage, usage
+from workers.pool.watch import CPU, SAMPLE, Allowed, beyond
 from workers.pool.wear import Recycle, Wear
 
 ANSWER_BYTES = 16 * 1024  # read at once: a flood of lines delays no other child
@@ -67,7 +69,12 @@ class Program:
         self._stack_signal = 0
         self._unsent = b""
         self._output = b""
-        self._usage: dict[str, float] = {}
+        self._usage: Usage | None = None
+        self._cpu = 0.0  # seconds, when its job began
+        self._rss = 0.0  # MiB, when its job began
+        self._files: tuple[int, int] | None = None  # its bounds of open files, while lowered
+        self._sampled_at = 0.0
+        self._allowed: Allowed | None = None
         self._jobs = 0
         self._base = 0.0  # MiB, when it said hello
         self._wear = Wear(Recycle(), 0.0)
@@ -96,11 +103,43 @@ class Program:
         self._base = used.rss if used else 0.0
         self._stack_signal = stacks if stacks in _STACK_SIGNALS else 0
 
-    def begin(self, job: Job, now: float) -> None:
-        """Hand the job over: its time runs from now."""
+    def begin(self, job: Job, now: float, allowed: Allowed | None = None) -> None:
+        """Hand the job over: its time runs from now.
+
+        Args:
+            job: that it has.
+            now: monotonic.
+            allowed: what the job may use; None = anything.
+        """
         self._jobs += 1
+        self._sampled_at, self._usage = now, usage(self.pid)
+        if self._usage is not None:
+            self._cpu, self._rss = self._usage.cpu, self._usage.rss
+        self._allowed = allowed
+        self._bound(None if allowed is None else allowed.open_files)
         self.become(State.BUSY, now + job.timeout)
         self._send(order_run(job.line))
+
+    def sample(self, now: float) -> str:
+        """Look what it has used; of what its job uses more than it may, "" = of nothing."""
+        self._sampled_at = now
+        self._look()
+        return beyond(self._allowed, self)
+
+    @property
+    def look_at(self) -> float:
+        """When what it uses is to be looked at again, for the job that it runs."""
+        return self._sampled_at + SAMPLE if self.state is State.BUSY else inf
+
+    @property
+    def grown(self) -> float:
+        """MiB by which it had grown since its job began, when it was looked at last."""
+        return 0.0 if self._usage is None else self._usage.rss - self._rss
+
+    @property
+    def cpu_spent(self) -> float:
+        """CPU time (s) that its job had used when it was looked at last."""
+        return 0.0 if self._usage is None else max(0.0, self._usage.cpu - self._cpu)
 
     def worn(self, now: float) -> str:
         """Why it has served long enough; "" = it has not."""
@@ -114,7 +153,7 @@ class Program:
         if self.job is not None and not self.dead():
             if self._stack_signal:
                 self._signal(self._stack_signal)
-            self._send(order_stop(str(self.job.job_id), reason))
+            self._send(order_stop(str(self.job.job_id), "timeout" if reason == CPU else reason))
             self._signal(signal.SIGTERM)
         self.become(State.ASKED, due)
 
@@ -177,7 +216,10 @@ class Program:
 
     def evidence(self) -> dict[str, Any]:
         """What is known of it: memory and CPU time when it was stopped, the end of its output."""
-        found: dict[str, Any] = dict(self._usage)
+        found: dict[str, Any] = {}
+        if self._usage is not None:
+            found["cpu_seconds"] = round(self.cpu_spent, 2)
+            found["max_rss_mib"] = round(self._usage.peak, 1)
         if self._output:
             found["output"] = clean(self._output.decode("utf-8", "replace"))
         return found
@@ -196,10 +238,17 @@ class Program:
         self.process.close()
 
     def _look(self) -> None:
-        used = usage(self.pid)
-        if used is not None:
-            found = {"cpu_seconds": round(used.cpu, 2), "max_rss_mib": round(used.peak, 1)}
-            self._usage = self._usage or found
+        self._usage = usage(self.pid) or self._usage
+
+    def _bound(self, open_files: int | None) -> None:
+        """Bound its descriptors for one job; only the soft bound, which can be lifted again."""
+        if open_files is None and self._files is None:
+            return
+        with suppress(OSError):  # it is dead, or has become another user
+            before = self._files or resource.prlimit(self.pid, resource.RLIMIT_NOFILE)
+            lowered = (min(open_files or before[0], before[1]), before[1])
+            resource.prlimit(self.pid, resource.RLIMIT_NOFILE, lowered)
+            self._files = None if open_files is None else before
 
     def _send(self, line: bytes) -> None:
         self._unsent += line

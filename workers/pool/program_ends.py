@@ -9,13 +9,16 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+from shared.jobs.failures import clean
 from workers.pool.chunk import End, Job
 from workers.pool.lines import ProtocolError, Told, answer
 from workers.pool.program import Program
+from workers.pool.watch import CPU, MEMORY
 
 PROTOCOL = "protocol"  # cause of an attempt that failed because its program did
 _OWN_WORD = ("completed", "snoozed", "discarded")
-_ASKED = ("timeout", "interrupted", "cancelled")
+_ASKED = ("timeout", "interrupted", "cancelled", CPU)
+_OUTCOMES = {CPU: "timeout"}  # of a reason, where it is not the same word
 
 
 def told(program: Program, job: Job, said: Told, now: float) -> End:
@@ -26,10 +29,15 @@ def told(program: Program, job: Job, said: Told, now: float) -> End:
     """
     if program.reason in _ASKED and said.outcome not in _OWN_WORD:
         return _stopped(program, job, said.stack, now)
+    evidence: dict[str, Any]
     if said.outcome == "stopped":
         raise ProtocolError("a job that is stopped, but was not asked to stop")
+    if said.outcome == "away":  # what it means is for the kind to say: workers.verdicts
+        error = clean(said.error or "away, without a word what")
+        evidence = {"stack": said.stack} if said.stack else {}
+        return _end(program, job, now, outcome="snoozed", error=error, evidence=evidence)
     judged = answer(said, job.kind)
-    evidence: dict[str, Any] = {"stack": said.stack} if said.stack else {}
+    evidence = {"stack": said.stack} if said.stack else {}
     if judged.outcome == "failed":
         evidence |= program.evidence()
     return _end(
@@ -59,26 +67,40 @@ def died(program: Program, job: Job, code: int, now: float, *, lost: bool) -> En
         return _end(
             program, job, now, outcome="failed", error=error, cause=PROTOCOL, evidence=evidence
         )
-    if code < 0:
+    death = code < 0 and not program.reason
+    if program.reason == MEMORY:
+        used = evidence.get("max_rss_mib")
+        error, cause = f"killed: it used more memory than its kind may, {used} MiB,", MEMORY
+    elif code < 0:
         name = _signal(code)
         error, cause, evidence["signal"] = f"died by signal {-code} ({name})", name, name
     else:
         error, cause, evidence["exit_code"] = f"exited with code {code}", "exit", code
     error = f"{program.command.argv[0]}: {error} before an outcome"
-    return _end(program, job, now, outcome="crashed", error=error, cause=cause, evidence=evidence)
+    return _end(
+        program,
+        job,
+        now,
+        outcome="crashed",
+        error=error,
+        cause=cause,
+        evidence=evidence,
+        death=death,
+    )
 
 
 def _stopped(program: Program, job: Job, stack: str | None, now: float) -> End:
     error = {
         "timeout": f"ran longer than its timeout of {job.timeout:g} s",
         "cancelled": "cancelled by hand while it ran",
+        CPU: f"used more CPU time than its kind may: {program.evidence().get('cpu_seconds')} s",
     }.get(program.reason, "interrupted: the process stops")
     evidence = program.evidence() | ({"stack": stack} if stack else {})
     return _end(
         program,
         job,
         now,
-        outcome=program.reason,
+        outcome=_OUTCOMES.get(program.reason, program.reason),
         error=error,
         cause=program.reason,
         evidence=evidence,

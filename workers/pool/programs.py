@@ -31,6 +31,7 @@ from workers.pool.meters import PoolMeters
 from workers.pool.program import Program
 from workers.pool.respawn import Respawn
 from workers.pool.slot import State
+from workers.pool.watch import MEMORY
 from workers.pool.wires import Wires, tell
 
 BOOT = 30.0  # seconds until hello: it may import a whole application
@@ -162,10 +163,13 @@ class Programs:
         now = self._clock.monotonic()
         for program in [p for p in self._all if p.due <= now]:
             self._overdue(program)
+        for program in self._all:
+            if program.look_at <= now:
+                self._look(program, now)
 
     def due(self) -> float:
         """Moment at which `turn` has something to do."""
-        due = min((p.due for p in self._all), default=inf)
+        due = min((min(p.due, p.look_at) for p in self._all), default=inf)
         return min(due, self._respawn.at) if self._missing else due
 
     @property
@@ -216,8 +220,8 @@ class Programs:
 
     def _start(self, command: Command, *, lasting: bool) -> Program:
         self._started += 1
-        server, name = self._around.server, f"program-{self._started}"
-        started = start(server, name, command, new_privileges=self._around.new_privileges)
+        name, rights = f"program-{self._started}", self._around.new_privileges
+        started = start(self._around.server, name, command, new_privileges=rights)
         program = Program(started, command, self._clock.monotonic() + BOOT, lasting=lasting)
         self._all[program] = wires = Wires(self._selector, program)
         wires.connect(partial(self._hear, program), partial(self._bury, program))
@@ -226,7 +230,7 @@ class Programs:
         return program
 
     def _begin(self, program: Program, job: Job) -> None:
-        program.begin(job, self._clock.monotonic())
+        program.begin(job, self._clock.monotonic(), self._around.limits.allowed.get(job.kind))
         self._all[program].sent()
 
     def _leave(self, program: Program) -> None:
@@ -317,6 +321,14 @@ class Programs:
             self._all[program].sent()
         elif program.state is State.BOOTING:  # it has not begun: nothing to be gentle with
             self._kill(program, reason)
+
+    def _look(self, program: Program, now: float) -> None:
+        """See what a program uses; end its job if that is more than its kind may."""
+        reason = program.sample(now)
+        if reason == MEMORY:
+            self._kill(program, reason)
+        elif reason:
+            self._ask(program, reason)
 
     def _overdue(self, program: Program) -> None:
         if program.state is State.BUSY and not program.deaf:

@@ -29,8 +29,27 @@ class Allowed(Protocol):
         ...
 
     @property
+    def open_files(self) -> int | None:
+        """Highest file descriptor."""
+        ...
+
+    @property
     def cpu_seconds(self) -> float | None:
         """CPU time of one run."""
+        ...
+
+
+class Used(Protocol):
+    """What a child has used for the job that it runs."""
+
+    @property
+    def grown(self) -> float:
+        """Memory (MiB) by which it has grown."""
+        ...
+
+    @property
+    def cpu_spent(self) -> float:
+        """CPU time."""
         ...
 
 
@@ -62,7 +81,7 @@ class Watch:
         if now >= self._events_at:
             self._events_at = now + EVENTS
             self._events.look()
-        beyond: list[tuple[Slot, str]] = []
+        found: list[tuple[Slot, str]] = []
         self._due = inf
         for slot in slots:
             if slot.state not in (State.BUSY, State.ASKED):
@@ -74,9 +93,9 @@ class Watch:
                 due = now + SAMPLE
                 reason = self._beyond(slot, job)
                 if reason:
-                    beyond.append((slot, reason))
+                    found.append((slot, reason))
             self._due = min(self._due, due)
-        return beyond
+        return found
 
     def out_of_memory(self, slot: Slot, code: int) -> bool:
         """Whether a child that is dead was killed by the kernel, for want of memory.
@@ -90,12 +109,16 @@ class Watch:
         return self._events.killed() or self._events.scarce(slot.memory)
 
     def _beyond(self, slot: Slot, job: Job) -> str:
-        allowed = self._allowed.get(job.kind)
-        if allowed is None:
-            return ""
-        if allowed.memory_mib is not None and slot.grown > allowed.memory_mib:
-            return MEMORY
-        spent = slot.cpu_spent
-        if allowed.cpu_seconds is not None and spent > allowed.cpu_seconds:
-            return CPU if slot.state is State.BUSY else ""
+        reason = beyond(self._allowed.get(job.kind), slot)
+        return "" if reason == CPU and slot.state is not State.BUSY else reason
+
+
+def beyond(allowed: Allowed | None, used: Used) -> str:
+    """What a run uses more of than it may; "" = nothing."""
+    if allowed is None:
         return ""
+    if allowed.memory_mib is not None and used.grown > allowed.memory_mib:
+        return MEMORY
+    if allowed.cpu_seconds is not None and used.cpu_spent > allowed.cpu_seconds:
+        return CPU
+    return ""
