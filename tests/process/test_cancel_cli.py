@@ -80,13 +80,15 @@ def test_people_read_words(queue, say):
     assert "1 jobs cancelled, or being stopped" in text
     assert "red" in say("jobs", "get", job)[1]
     assert "t.ok" in say("jobs", "overview")[1]
-    assert say("jobs", "list", "--tag", "blue") == (0, "no jobs that fit\n")
+    for nobodys in (("--tag", "blue"), ("--kind", ""), ("--before", job)):
+        assert say("jobs", "list", *nobodys) == (0, "no jobs that fit\n")
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
         (("jobs", "cancel", "99"), 1, "expected the id of one that is kept; got '99'"),
+        (("jobs", "retry", str(2**63)), 1, f"expected a decimal id; got '{2**63}'"),
         (("jobs", "cancel-all"), 1, "expected something that the jobs have in common"),
         (("jobs", "list", "--kind", "t.ok", "--args", "{"), 1, "--args: expected a JSON object"),
         (("jobs", "list", "--kind", "t.ok", "--args", "[]"), 1, "tasks.list: Expected `object"),

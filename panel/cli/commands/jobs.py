@@ -111,7 +111,7 @@ def _progress(number: int) -> None:
 def _listed(args: argparse.Namespace, result: Any) -> str:
     if result:
         return jobs_told.listed(result)
-    named = any(value is not None for value in _filter(args).values())
+    named = any(value is not None for value in (args.before, *_filter(args).values()))
     return "no jobs that fit" if named else "no jobs yet"
 
 
