@@ -79,6 +79,7 @@ app = App(
             queue="webhook",
             handler=f"{WEBHOOKS}.webhook_fanout:handle",
             exposed=True,
+            endpoints=True,
             timeout=30,
         ),
         Subscription(

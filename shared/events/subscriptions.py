@@ -35,6 +35,7 @@ class Subscription:
             the queue names a command, which is given the event's id.
         coalesce: per pass and subject, only the latest event becomes a job.
         exposed: only types that may leave the installation (exposure "webhook").
+        endpoints: only events whose owner has a webhook endpoint.
         max_attempts, timeout, backoff, outage, limits: as of a Kind.
     """
 
@@ -44,6 +45,7 @@ class Subscription:
     handler: str = ""
     coalesce: bool = False
     exposed: bool = False
+    endpoints: bool = False
     max_attempts: int = 10
     timeout: float | None = None
     backoff: Backoff = DEFAULT

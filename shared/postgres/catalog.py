@@ -94,13 +94,14 @@ def _event_types(conn: Connection, app: App) -> None:
 
 
 def _routes(conn: Connection, app: App, *, replace: bool) -> None:
-    rows = sorted((name, sub.name, sub.coalesce) for name, sub in app.routes)
+    rows = sorted((name, sub.name, sub.coalesce, sub.endpoints) for name, sub in app.routes)
     conn.execute(
         statement("catalog/declare_routes"),
         {
             "types": [r[0] for r in rows],
             "subscriptions": [r[1] for r in rows],
             "coalesces": [r[2] for r in rows],
+            "endpoints": [r[3] for r in rows],
             "names": [s.name for s in app.subscriptions],
             "replace": replace,
         },

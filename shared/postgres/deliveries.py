@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,9 @@ from shared.postgres.statements import statement
 from shared.webhooks.body import Format, Message
 from shared.webhooks.port import Lease, Settled, Standing
 
+WAITS = ("busy", "paused", "early", "behind")  # why a delivery has to wait for its endpoint
+LEAST_HOLD = 1.0  # seconds for which a delivery that is not its endpoint's first closes the key
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -26,6 +30,7 @@ class Target:
     id: int
     patterns: Sequence[str]
     format: Format
+    strict: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +84,22 @@ class PostgresDeliveries:
             ).fetchone()
         return None if row is None else Message(*row)
 
-    def fan_out(self, event_id: str, trigger: str, bodies: Mapping[int, bytes]) -> int:
-        """Put an event on its way to endpoints, all or none, each once.
+    def transaction(self) -> AbstractContextManager[object]:
+        """All or nothing of what is added within."""
+        return self._conn.transaction()
 
-        Args:
-            event_id: of the event.
-            trigger: auto or test.
-            bodies: what each endpoint gets, by its id.
+    def line(self, endpoint_id: int, event_id: str) -> list[str]:
+        """Take what stands in line for an endpoint that keeps order, up to and with an event.
+
+        In the transaction that is open; who comes later waits for it, and so stays behind.
 
         Returns:
-            How many deliveries are new.
+            Ids of events, in order, the event itself last, whether it stood there or not.
         """
-        with translated(), self._conn.transaction():
-            return sum(
-                self.add(endpoint_id, event_id, body, trigger) is not None
-                for endpoint_id, body in sorted(bodies.items())
-            )
+        params = {"endpoint_id": endpoint_id, "event_id": event_id}
+        with translated():
+            rows: Any = self._conn.execute(statement("deliveries/line"), params).fetchall()
+        return [*(row[0] for row in rows if row[0] != event_id), event_id]
 
     def add(
         self, endpoint_id: int, event_id: str, body: bytes, trigger: str,
@@ -126,7 +131,7 @@ class PostgresDeliveries:
             if answer != "leased":
                 return self._standing(answer, delivery_id)
         event_id, event_type, body, attempts, owner_id, trigger, begun_at, *endpoint = found
-        number, url, headers, form, signature, schedule, left, sealed = endpoint
+        number, url, headers, form, signature, schedule, ordering, left, sealed = endpoint
         return Lease(
             delivery_id=delivery_id,
             token=token,
@@ -143,6 +148,7 @@ class PostgresDeliveries:
             format=form,
             signature=signature,
             schedule=None if schedule is None else tuple(schedule),
+            strict=ordering == "strict",
             sealed=[bytes(one) for one in sealed],
             seconds=left,
         )
@@ -178,9 +184,11 @@ class PostgresDeliveries:
             self._conn.execute(statement("deliveries/release"), params)
 
     def _standing(self, why: str, delivery_id: int) -> Standing:
-        if why == "busy":
-            self._conn.execute(statement("deliveries/hold"), {"id": delivery_id})
+        held: Any = None
+        if why in WAITS:
+            params = {"id": delivery_id, "least": LEAST_HOLD}
+            held = self._conn.execute(statement("deliveries/hold"), params).fetchone()
         row: Any = self._conn.execute(
             statement("deliveries/standing"), {"id": delivery_id}
         ).fetchone()
-        return Standing(why, row[0] if row else None)
+        return Standing(why, row[0] if row else None, parks=held is not None and held[0])

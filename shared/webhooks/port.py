@@ -155,6 +155,7 @@ class Lease:
         endpoint_id, url, headers, format, signature: of the endpoint, as of now; headers as they
             are stored (shared.webhooks.headers).
         schedule: its own; None = the default.
+        strict: it keeps order: while this one waits, so do all behind it.
         sealed: its secrets, newest first.
         seconds: left of the lease when it was read.
     """
@@ -174,6 +175,7 @@ class Lease:
     format: Format
     signature: str
     schedule: tuple[float, ...] | None
+    strict: bool
     sealed: Sequence[bytes]
     seconds: float
 
@@ -185,10 +187,12 @@ class Standing:
     Attributes:
         why: gone, ended, disabled, busy, paused, early or behind.
         seconds: until it may be tried again; None = nobody knows.
+        parks: the endpoint's key is closed, and it may wait there, in its place of the order.
     """
 
     why: str
     seconds: float | None
+    parks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ table weirkeeper.delivery  -- One event on its way to one endpoint. No events: t
   constraint delivery_event_id_endpoint_id_key UNIQUE (event_id, endpoint_id)
   CREATE INDEX delivery_ended ON weirkeeper.delivery USING btree (ended_at) WHERE (ended_at IS NOT NULL)
   CREATE INDEX delivery_page ON weirkeeper.delivery USING btree (endpoint_id, event_seq)
-  CREATE INDEX delivery_pending ON weirkeeper.delivery USING btree (endpoint_id, event_seq) WHERE (state = 'pending'::text)
+  CREATE INDEX delivery_pending ON weirkeeper.delivery USING btree (endpoint_id, job_id) WHERE (state = 'pending'::text)
 
 table weirkeeper.delivery_attempt  -- One request to an endpoint and its answer. No events: the log of what was sent.
   delivery_id bigint not null
@@ -252,6 +252,13 @@ table weirkeeper.endpoint with (fillfactor=70)  -- Where an owner's events are s
   constraint endpoint_url_check CHECK (((length(url) >= 1) AND (length(url) <= 2048)))
   constraint endpoint_pkey PRIMARY KEY (id)
   CREATE INDEX endpoint_owner ON weirkeeper.endpoint USING btree (owner_id, id)
+  CREATE INDEX endpoint_strict ON weirkeeper.endpoint USING btree (owner_id) WHERE (ordering = 'strict'::text)
+
+table weirkeeper.endpoint_line  -- Events on their way to endpoints that keep order, not made deliveries yet. No events: bookkeeping.
+  endpoint_id bigint not null
+  event_seq bigint not null
+  event_id uuid not null
+  constraint endpoint_line_pkey PRIMARY KEY (endpoint_id, event_seq)
 
 table weirkeeper.endpoint_secret  -- Signing secrets, sealed; those that were rotated away sign until they expire. No events: secrets.
   endpoint_id bigint not null
@@ -530,6 +537,7 @@ table weirkeeper.route  -- Types × subscriptions, expanded: what the relay join
   subscription text not null
   coalesce boolean not null
   since timestamp with time zone not null default clock_timestamp()  -- When the subscription began to want the type: events fanned out before are not lost to it.
+  endpoints boolean not null default false  -- Only events whose owner has a webhook endpoint are given to this subscription.
   constraint route_subscription_fkey FOREIGN KEY (subscription) REFERENCES weirkeeper.kind(name)
   constraint route_type_fkey FOREIGN KEY (type) REFERENCES weirkeeper.event_type(name)
   constraint route_pkey PRIMARY KEY (type, subscription)
@@ -730,7 +738,7 @@ function weirkeeper.key_open(name text, open_at timestamp with time zone DEFAULT
 
 function weirkeeper.lease_endpoint(delivery bigint, lease_seconds double precision, token bigint) returns text
   plpgsql volatile
-  sha256 a67688fec8b084bb06ec03137b5496a22703eb4a593cd4ab852c2f33238b74e5  -- Takes an endpoint's lease for a delivery: leased, or why not.
+  sha256 6426ef2b579dccf179356066d914a38bad0511c1e716e2eb77a00db718f434ca  -- Takes an endpoint's lease for a delivery: leased, or why not.
 
 function weirkeeper.number_staged(kind text) returns bigint[]
   plpgsql volatile
@@ -738,7 +746,7 @@ function weirkeeper.number_staged(kind text) returns bigint[]
 
 function weirkeeper.open_endpoint(endpoint bigint) returns void
   plpgsql volatile
-  sha256 622e2e544e3382d22b79f4e7b580d3247f7116e97c909e789b65695115cfcc46  -- Tells the concurrency key of an endpoint from when on its deliveries may be claimed.
+  sha256 2a6d5bd35312fda78f0f027f1bb0e64e517300151727ab7afdbac0019b56f829  -- Tells the concurrency key of an endpoint from when on its deliveries may be claimed.
 
 function weirkeeper.open_keys() returns integer
   plpgsql volatile set enable_seqscan=off
@@ -832,9 +840,9 @@ function weirkeeper.stuck_keys() returns SETOF text
   sql stable set enable_seqscan=off
   sha256 8a36928aa43293c76c72fb961755ad59bb18f38c9933c09d099d4e8ae197e9e5  -- Internal: keys that are open and have a place and a parked job.
 
-function weirkeeper.take_delivery(delivery bigint, lease_seconds double precision, token bigint) returns TABLE(answer text, event_id text, event_type text, body bytea, attempts integer, owner_id text, trigger text, begun_at timestamp with time zone, endpoint_id text, url text, headers jsonb, format text, signature text, schedule double precision[], seconds double precision, sealed bytea[])
+function weirkeeper.take_delivery(delivery bigint, lease_seconds double precision, token bigint) returns TABLE(answer text, event_id text, event_type text, body bytea, attempts integer, owner_id text, trigger text, begun_at timestamp with time zone, endpoint_id text, url text, headers jsonb, format text, signature text, schedule double precision[], ordering text, seconds double precision, sealed bytea[])
   plpgsql volatile
-  sha256 51429c69939c7a21ffc8cde7bd15dc6ae5c994342607a3a61e5282fd44b187c3  -- Takes an endpoint's lease for a delivery and tells what to send where; else why not.
+  sha256 92de08d2a3a23e475fc8e86e3e9abba4f272fbe0a648c5a04317e9b817396cf6  -- Takes an endpoint's lease for a delivery and tells what to send where; else why not.
 
 function weirkeeper.take_over(hashes bytea[], ids bigint[]) returns boolean
   plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off

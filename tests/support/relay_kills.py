@@ -61,7 +61,7 @@ union all
 select 'not one job for each', count(*) from (
   select e.id, r.subscription from weirkeeper.event e
   join weirkeeper.route r on r.type = e.type and not r.coalesce
-    and r.subscription <> 'webhook.fanout'  -- nobody has an endpoint
+    and not r.endpoints  -- nobody has an endpoint
   left join weirkeeper.job j on j.event_id = e.id and j.kind = r.subscription
   group by e.id, r.subscription having count(j.id) <> 1) x
 union all

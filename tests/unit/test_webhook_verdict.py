@@ -19,7 +19,7 @@ def lease(attempts=0, schedule=None, age=0.0):
         delivery_id=1, token=2, event_id="e", event_type="t", body=b"{}", attempts=attempts,
         owner_id="me", trigger="auto", begun_at=NOW - timedelta(seconds=age), endpoint_id="3",
         url="https://h.example.org/", headers={}, format="standard", signature="v1",
-        schedule=schedule, sealed=[b""], seconds=20.0,
+        schedule=schedule, strict=False, sealed=[b""], seconds=20.0,
     )  # fmt: skip
 
 

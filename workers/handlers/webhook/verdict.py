@@ -56,8 +56,12 @@ def report(this: Round, exchange: Exchange, now: datetime) -> Report:
     )
 
 
-def outcome(written: Report, settled: Settled) -> Outcome:
-    """What the job answers; a settle that came too late leaves all to the next try."""
+def outcome(written: Report, settled: Settled, *, strict: bool = False) -> Outcome:
+    """What the job answers; a settle that came too late leaves all to the next try.
+
+    Where order is kept, the settle has closed the endpoint's key until the next try: the job is
+    back at once, and waits there at the head. Anywhere else others would be called before it.
+    """
     if not settled.held:
         return Snooze(1.0)
     if written.result == "delivered":
@@ -65,10 +69,12 @@ def outcome(written: Report, settled: Settled) -> Outcome:
     if settled.disabled is not None or (written.disable is not None):
         return Snooze(0)  # held under the endpoint's key until it is enabled
     if written.result == "deferred" and written.delay is not None:
-        return Snooze(written.delay)
+        return Snooze(0 if strict else written.delay)
     status = "" if written.status is None else f", status {written.status}"
     reason = f"webhook: {written.code}{status}"
-    return Discard(reason) if written.delay is None else Retry(reason, written.delay)
+    if written.delay is None:
+        return Discard(reason)
+    return Retry(reason, 0.0 if strict else written.delay)
 
 
 def schedule_of(lease: Lease) -> Schedule:

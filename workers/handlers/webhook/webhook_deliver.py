@@ -47,7 +47,7 @@ def _later(standing: Standing) -> Outcome:
     """Nothing is sent now. A held one waits under its endpoint's key, once it is claimed again."""
     if standing.why in ("gone", "ended"):
         return Completed({"sent": False, "why": standing.why})
-    if standing.why == "disabled":
+    if standing.parks or standing.why == "disabled":
         return Snooze(0)
     return Snooze(AGAIN if standing.seconds is None else max(0.0, standing.seconds))
 
@@ -80,7 +80,7 @@ def _settle(ctx: Context, lease: Lease, this: Round, exchange: Exchange) -> Outc
     fp("webhook_settled")
     if not settled.held:
         ctx.log.warning("the lease was lost before the answer was written: it is sent again")
-    return outcome(written, settled)
+    return outcome(written, settled, strict=lease.strict)
 
 
 def _host(location: str) -> str:

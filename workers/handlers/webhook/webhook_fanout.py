@@ -1,12 +1,15 @@
 """Handler of `webhook.fanout`: an event that may leave, so each endpoint that wants it gets it.
 
 Runs in a child of the webhook queue, after the relay made a job of the event. One delivery and one
-job for each endpoint, all in one transaction; a second run finds them and adds nothing.
+job for each endpoint, all in one transaction; a second run finds them and adds nothing. Jobs of
+this kind run side by side: for an endpoint that keeps order, whichever comes first takes the events
+before its own along.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from shared.events.event import Event
@@ -14,8 +17,8 @@ from shared.events.globs import matches
 from shared.failpoints import fp
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed
-from shared.postgres.deliveries import PostgresDeliveries
-from shared.webhooks.body import encode
+from shared.postgres.deliveries import PostgresDeliveries, Target
+from shared.webhooks.body import Message, encode
 from shared.webhooks.endpoint import TEST, test_subject
 
 
@@ -24,25 +27,42 @@ def handle(ctx: Context, _args: Mapping[str, Any], event: Event) -> Completed:
     if event.owner_id is None:
         return Completed({"deliveries": 0})  # nobody's event is for nobody
     fp("webhook_fanout_begun")
-    trigger = "test" if event.type == TEST else "auto"
     with ctx.connection() as conn:
         deliveries = PostgresDeliveries(conn)
-        targets = [
-            target
-            for target in deliveries.targets(event.owner_id)
-            if wants(str(target.id), target.patterns, event)
-        ]
-        message = deliveries.message(event.id) if targets else None
-        if message is None:
-            return Completed({"deliveries": 0})
-        bodies = {target.id: encode(message, target.format) for target in targets}
-        new = deliveries.fan_out(event.id, trigger, bodies)
+        targets = deliveries.targets(event.owner_id)
+        message_of = cache(deliveries.message)
+        with deliveries.transaction():
+            new = sum(_add(deliveries, target, event, message_of) for target in targets)
     fp("webhook_fanned_out")
     return Completed({"deliveries": new})
 
 
-def wants(endpoint_id: str, patterns: Sequence[str], event: Event) -> bool:
+def _add(
+    deliveries: PostgresDeliveries,
+    target: Target,
+    event: Event,
+    message_of: Callable[[str], Message | None],
+) -> int:
+    """Put an event, and what stands in line before it, on its way to one endpoint."""
+    if not (target.strict or wants(target, event)):
+        return 0
+    due = deliveries.line(target.id, event.id) if target.strict else [event.id]
+    found = [message for message in map(message_of, due) if message is not None]
+    return sum(
+        deliveries.add(
+            target.id,
+            message.id,
+            encode(message, target.format),
+            "test" if message.type == TEST else "auto",
+        )
+        is not None
+        for message in found
+        if wants(target, message)
+    )
+
+
+def wants(target: Target, event: Event | Message) -> bool:
     """Whether an endpoint is to get an event; a test is for the one that it names."""
     if event.type == TEST:
-        return event.subject == test_subject(endpoint_id)
-    return any(matches(pattern, event.type) for pattern in patterns)
+        return event.subject == test_subject(str(target.id))
+    return any(matches(pattern, event.type) for pattern in target.patterns)

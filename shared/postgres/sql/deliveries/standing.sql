@@ -6,7 +6,7 @@ select extract(epoch from greatest(
          d.next_at,
          case when e.ordering = 'strict' then (
            select o.next_at from weirkeeper.delivery o
-           where o.endpoint_id = e.id and o.state = 'pending' order by o.event_seq limit 1) end
+           where o.endpoint_id = e.id and o.state = 'pending' order by o.job_id limit 1) end
        ) - clock_timestamp())::double precision
 from weirkeeper.delivery d
 join weirkeeper.endpoint e on e.id = d.endpoint_id

@@ -5,16 +5,21 @@
 -- inserts jobs, ready rows and fan-out rows; wakes each queue touched. Nobody else can see a part.
 --
 -- Locks: the rows claimed, skipping those that another relay holds; the sleep locks of the queues.
--- Indexes: event_pending_pkey (from `after`), event_pkey, route_pkey, endpoint_owner, kind_pkey,
+-- Indexes: event_pending_pkey (from `after`), event_pkey, route_pkey, endpoint_owner, endpoint_strict, kind_pkey,
 -- event_fanout_pkey, event_failure_pkey, event_failure_due.
 -- Plan-proof, whatever the statistics were when the session's one plan was made: rows are deleted by
 -- their place, and LATERAL with LIMIT or OFFSET keeps each look-up a look-up (as a plain join, a plan
 -- made while the outbox was empty walked all of it for each row taken: 40 times slower). No join
 -- of one CTE with another, which would be quadratic: job ids are drawn here, not by the insert,
 -- because a merged event must name its job.
-with picked as materialized (
+with turn as materialized (
+  -- While an endpoint keeps order, one pass at a time: no fan-out may see this pass without those before.
+  -- What another pass took while this one waited is gone, and passed over.
+  select 0 * count(pg_advisory_xact_lock(1464160587, -3)) as nothing
+  from (select from weirkeeper.endpoint w where w.ordering = 'strict' limit 1) kept
+), picked as materialized (
   select p.ctid as place from weirkeeper.event_pending p
-  where p.seq > %(after)s::bigint and p.seq <= %(upto)s::bigint
+  where p.seq > %(after)s::bigint + (select o.nothing from turn o) and p.seq <= %(upto)s::bigint
   order by p.seq
   limit %(size)s::bigint
   for update skip locked
@@ -39,7 +44,7 @@ with picked as materialized (
   -- Who has no endpoint gets no job to find that out: nearly all types may leave, and each event
   -- would cost a second job. Left joins: an event without a subscriber stays, and gets an empty fan-out. Two owners may use
   -- the same subject, and neither's event may vanish behind the other's.
-  select t.seq, t.event_id, e.subject, e.owner_id, e.trace, e.occurred_at, r.subscription,
+  select t.seq, t.event_id, e.seq as event_seq, e.subject, e.owner_id, e.trace, e.occurred_at, r.subscription, r.endpoints,
          k.queue, k.max_attempts, k.timeout_ms, k.awaited,
          case when not r.coalesce then t.event_id end as apart,
          row_number() over same as nth
@@ -48,7 +53,7 @@ with picked as materialized (
   left join lateral (
     select * from weirkeeper.route r
     where r.type = e.type
-      and (r.subscription <> 'webhook.fanout'
+      and (not r.endpoints
            or exists (select from weirkeeper.endpoint w where w.owner_id = e.owner_id))
     offset 0) r on true
   left join lateral (
@@ -86,6 +91,15 @@ with picked as materialized (
          coalesce(jsonb_object_agg(n.subscription, n.job_id)
                     filter (where n.subscription is not null), '{}')
   from numbered n group by n.event_id
+), lined as (
+  insert into weirkeeper.endpoint_line (endpoint_id, event_seq, event_id)
+  select w.id, n.event_seq, n.event_id
+  from numbered n
+  cross join lateral (
+    select w.id from weirkeeper.endpoint w
+    where w.owner_id = n.owner_id and w.ordering = 'strict' offset 0) w
+  where n.endpoints
+  on conflict do nothing
 ), woken as (
   select count(*) as queues
   from (select distinct p.queue from placed p) touched

@@ -7,6 +7,6 @@ from weirkeeper.event_fanout f
 join weirkeeper.event e on e.id = f.event_id
 join weirkeeper.route r on r.type = e.type
 where r.since < f.fanned_out_at - interval '1 minute' and not f.jobs ? r.subscription
-  and r.subscription <> 'webhook.fanout'  -- given to owners of endpoints alone
+  and not r.endpoints  -- given to owners of endpoints alone
 group by f.event_id, e.type
 limit %(limit)s

@@ -7,7 +7,7 @@ with kept_from as materialized (
   join weirkeeper.route r on r.type = e.type
   where f.event_id = any (%(ids)s::text[]::uuid[])
     and r.since < f.fanned_out_at - interval '1 minute' and not f.jobs ? r.subscription
-    and r.subscription <> 'webhook.fanout'  -- given to owners of endpoints alone
+    and not r.endpoints  -- given to owners of endpoints alone
 ), given as (
   select sum(weirkeeper.deliver_again(g.subscription, g.ids, 'verify'))
   from (select k.subscription, array_agg(k.event_id order by k.seq) as ids
