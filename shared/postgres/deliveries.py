@@ -84,7 +84,7 @@ class PostgresDeliveries:
             ).fetchone()
         return None if row is None else Message(*row)
 
-    def transaction(self) -> AbstractContextManager[object]:
+    def together(self) -> AbstractContextManager[object]:
         """All or nothing of what is added within."""
         return self._conn.transaction()
 

@@ -31,7 +31,7 @@ def handle(ctx: Context, _args: Mapping[str, Any], event: Event) -> Completed:
         deliveries = PostgresDeliveries(conn)
         targets = deliveries.targets(event.owner_id)
         message_of = cache(deliveries.message)
-        with deliveries.transaction():
+        with deliveries.together():
             new = sum(_add(deliveries, target, event, message_of) for target in targets)
     fp("webhook_fanned_out")
     return Completed({"deliveries": new})
