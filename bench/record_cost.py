@@ -1,6 +1,6 @@
 """What recording an event costs its caller: commits a second, against a plain insert of the row.
 
-pgbench drives 16 writers with synchronous commits on a durable server. The plain table has the same
+pgbench drives writers (16) with synchronous commits on a durable server. The plain table has the same
 columns and keys as the log and nothing else. Beside the two that are judged: what recording costs
 while a consumer sleeps, so that every writer notifies (Postgres lets one commit with a notice
 through at a time, in all databases of the server), and with the switch that leaves the notice out.
@@ -47,10 +47,11 @@ SILENT = "-c weirkeeper.wake=off"
 
 
 class Writers:
-    """Sixteen of them, on one database."""
+    """Some of them, on one database."""
 
-    def __init__(self, url: str, folder: Path, seconds: int) -> None:
+    def __init__(self, url: str, folder: Path, seconds: int, count: int) -> None:
         self._url = url
+        self._count = count
         self._seconds = seconds
         self._folder = folder
         self._conn = psycopg.connect(url, autocommit=True)
@@ -73,7 +74,7 @@ class Writers:
             return self._run(script, options)
 
     def _run(self, script: str, options: str) -> float:
-        clients = ["-c", str(WRITERS), "-j", "2", "-T", str(self._seconds)]
+        clients = ["-c", str(self._count), "-j", "2", "-T", str(self._seconds)]
         ran = subprocess.run(
             [self._pgbench, "-n", "-M", "prepared", *clients, "-f", str(self._folder / script),
              self._url],
@@ -94,9 +95,10 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("script/bench record_cost", description=__doc__)
     parser.add_argument("--seconds", type=int, default=5, help="of each contestant a round (5)")
     parser.add_argument("--rounds", type=int, default=7, help="of each contestant (7)")
+    parser.add_argument("--writers", type=int, default=WRITERS, help="at once (16)")
     args = parser.parse_args(argv)
     with database() as url, tempfile.TemporaryDirectory(prefix="wk-bench-") as folder:
-        writers = Writers(url, Path(folder), args.seconds)
+        writers = Writers(url, Path(folder), args.seconds, args.writers)
         contestants: dict[str, Callable[[], float]] = {
             RIVAL: partial(writers.commits, "plain"),
             JUDGED: partial(writers.commits, "record"),

@@ -58,7 +58,7 @@ def test_a_half_open_connection_is_noticed_and_made_anew(database_url, network):
                 assert time.monotonic() - dark < SEEN + 3, "with some time for a slow machine"
                 woken.clear()
                 network.heal()
-                until(lambda: source.connected, 10, "LISTEN stands again")
+                until(lambda: source.connected, 3, "LISTEN stands again")
                 assert woken.wait(5), "whoever waits looks again"
     finally:
         source.stop()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
 import threading
 import time
 
@@ -15,7 +13,6 @@ from shared.notices.waiters import Waiters
 from shared.postgres.ear import PostgresEar
 from tests.support.cluster import ThrowawayCluster
 from tests.support.databases import Databases
-from tests.support.processes import ROOT
 from tests.support.rows import enqueue, finish, session
 from tests.support.waiting import until
 
@@ -27,24 +24,6 @@ def cluster():
     made.stop()
 
 
-def stop(cluster: ThrowawayCluster) -> None:
-    """As `pg_ctl stop -m fast`."""
-    cluster.process.send_signal(signal.SIGINT)
-    cluster.process.wait(30)
-
-
-def start(cluster: ThrowawayCluster) -> None:
-    cluster.process = subprocess.Popen(
-        cluster.process.args,
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=cluster._log,
-        stderr=cluster._log,
-        start_new_session=True,
-    )
-    until(cluster._ready, 30, "Postgres accepts connections")
-
-
 def test_listen_stands_again_soon_after_a_restart(cluster):
     url = Databases(cluster.url).create()
     waiters, woken = Waiters(), threading.Event()
@@ -54,11 +33,11 @@ def test_listen_stands_again_soon_after_a_restart(cluster):
     with session(url) as conn:
         job_id = enqueue(conn)
     with waiters.register(FINAL, job_id, woken.set):
-        stop(cluster)
+        cluster.stop_fast()
         until(lambda: not source.connected, 10, "the loss is seen")
         woken.wait(2)  # some tries fail meanwhile; nobody may be woken by them
         assert not woken.is_set()
-        start(cluster)
+        cluster.start()
         accepts = time.monotonic()
         until(lambda: source.connected, 20, "LISTEN stands again")
         assert time.monotonic() - accepts < 20  # tries are a second apart at most

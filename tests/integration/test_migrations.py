@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import statistics
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -126,18 +127,20 @@ def test_while_a_dump_holds_a_table_a_migration_of_it_never_stops_the_work(
         dump.execute("lock table weirkeeper.job, weirkeeper.ready in access share mode")
         running = pool.submit(migrate, database_url)
         until(lambda: conn.execute(WAITS).fetchone() == (1,), 10, "the migration waits")
-        took: list[float] = []
+        enqueued, claimed = list[float](), list[float]()
         claims = Claims(work, "index", 1)
         until_when = time.monotonic() + 4
         while time.monotonic() < until_when:
             began = time.monotonic()
             work.execute("select weirkeeper.enqueue('corpus.reindex', '{}')")
+            between = time.monotonic()
             assert len(claims.claim(["corpus.reindex"], 10)) == 1
-            took.append(time.monotonic() - began)
-        tries = [seconds for seconds in took if seconds > 0.2]
-        assert len(tries) >= 2, "it tried, more than once"
-        assert min(tries) < 2.0, "an enqueue and a claim, each behind half a second at most"
-        assert len(took) > 20
+            enqueued.append(between - began)
+            claimed.append(time.monotonic() - between)
+        behind = [seconds for seconds in enqueued + claimed if seconds > 0.2]
+        assert len(behind) >= 2, "it tried, more than once"
+        assert statistics.median(behind) < 1.0, "half a second at most, and the machine's own wait"
+        assert len(claimed) > 20
         dump.rollback()
         assert running.result(30) == 1
 

@@ -100,22 +100,6 @@ def test_a_failure_is_counted_once_however_many_relays_saw_it(desk):
     assert failures(desk)[0]["failures"] == 2
 
 
-def test_200_poison_rows_at_the_head_do_not_block_500_good_ones(desk):
-    desk.refuse("bad")
-    desk.conn.execute(
-        "insert into weirkeeper.event (type, subject)"
-        " select 'order.paid', 'bad' from generate_series(1, 200)"
-    )
-    desk.record_many("order.paid", 500)
-    turns = 0
-    while desk.count("event_pending"):
-        desk.relay.turn()
-        turns += 1
-    assert turns <= 5
-    assert desk.count("event_fanout") == 500
-    assert desk.count("event_failure") == 200
-
-
 def test_a_pass_that_no_row_is_to_blame_for_sets_nothing_aside(desk):
     desk.record("order.paid", "order/1")
     desk.conn.execute("alter table weirkeeper.event_fanout rename to elsewhere")

@@ -48,22 +48,32 @@ class ThrowawayCluster:
         port = free_port()
         embedded.configure(cluster, port, settings)
         self._log = (self._base / "log").open("wb")
+        self._command = [*launch.command(cluster, signal.SIGQUIT), str(os.getpid())]
+        self.url = cluster.url(port, password)
+        self.data = cluster.data
+        self.start()
+
+    def start(self) -> None:
+        """Start it, or start it again after `stop_fast`; it accepts connections then."""
         self.process = subprocess.Popen(
-            [*launch.command(cluster, signal.SIGQUIT), str(os.getpid())],
+            self._command,
             cwd=Path(__file__).resolve().parents[2],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
             start_new_session=True,  # Ctrl-C is pytest's affair; teardown still needs a server
         )
-        self.url = cluster.url(port, password)
-        self.data = cluster.data
         until(self._ready, 30, "the throwaway Postgres accepts connections")
 
     def _ready(self) -> bool:
         assert self.process.poll() is None, (self._base / "log").read_text()
         found = postmaster.find(self.data)
         return found is not None and found.ready
+
+    def stop_fast(self) -> None:
+        """As `pg_ctl stop -m fast`: sessions are ended, what was committed is kept."""
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(30)
 
     def stop(self) -> None:
         """End it at once; nothing in it is kept."""

@@ -43,6 +43,19 @@ APP = App(
 )
 
 
+def refuse_jobs(conn: psycopg.Connection[Any], subject: str) -> None:
+    """Make the fan-out of every event of a subject fail, until the trigger `refuse` is dropped."""
+    conn.execute(
+        "create or replace function refuse() returns trigger language plpgsql as $$"
+        " begin if new.args->>'subject' = tg_argv[0] then"
+        " raise exception 'no job for %', new.args->>'subject'; end if; return new; end $$"
+    )
+    conn.execute(
+        "create trigger refuse before insert on weirkeeper.job"
+        f" for each row execute function refuse('{subject}')"
+    )
+
+
 class Desk:
     """A database with that application, and one relay that is turned by hand.
 
@@ -112,15 +125,7 @@ class Desk:
 
     def refuse(self, subject: str) -> None:
         """Make the fan-out of every event of a subject fail."""
-        self.conn.execute(
-            "create or replace function refuse() returns trigger language plpgsql as $$"
-            " begin if new.args->>'subject' = tg_argv[0] then"
-            " raise exception 'no job for %', new.args->>'subject'; end if; return new; end $$"
-        )
-        self.conn.execute(
-            "create trigger refuse before insert on weirkeeper.job"
-            f" for each row execute function refuse('{subject}')"
-        )
+        refuse_jobs(self.conn, subject)
 
     def allow(self) -> None:
         """Undo `refuse`."""
