@@ -1,9 +1,10 @@
 """What recording an event costs its caller: commits a second, against a plain insert of the row.
 
-pgbench drives writers (16) with synchronous commits on a durable server. The plain table has the same
-columns and keys as the log and nothing else. Beside the two that are judged: what recording costs
-while a consumer sleeps, so that every writer notifies (Postgres lets one commit with a notice
-through at a time, in all databases of the server), and with the switch that leaves the notice out.
+pgbench drives 16 writers (or as many as `--writers` says) with synchronous commits on a durable
+server. The plain table has the same columns and keys as the log and nothing else. Beside the two
+that are judged: what recording costs while a consumer sleeps, so that every writer notifies
+(Postgres lets one commit with a notice through at a time, in all databases of the server), and
+with the switch that leaves the notice out.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ RECORD = (
     " select 'corpus.note.changed', 'wiki://' || i from generate_series(1, %s) i"
 )
 RECORD_ONE = "select weirkeeper.record_event('corpus.note.changed', subject => %s)"
-IN_LINE = "select from weirkeeper.event_fanout where event_id = %s"  # commits with the job
+IN_LINE = "select 1 from weirkeeper.event_fanout where event_id = %s"  # commits with the job
 SHOWN = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0))
 PATIENCE = 30.0  # seconds
 VALUES = {
