@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import socket
+import subprocess
+import sys
 import threading
 from contextlib import ExitStack
 
@@ -10,6 +14,7 @@ import pytest
 
 from shared.services.calls import BoundedCalls
 from shared.services.resolver import NameUnresolved, SystemResolver
+from tests.gates.source import ROOT
 from tests.support import receivers as r
 from tests.support.calls import LONG, SHORT, measured, post
 from tests.support.waiting import until
@@ -43,21 +48,59 @@ def both_sides(stack: ExitStack) -> tuple[r.Receiver, r.Receiver]:
     return outside, inside
 
 
+SPELT = (
+    "127.1", "2130706433", "0x7f000001", "017700000001", "0x7f.1", "0", "[::]", "[::127.0.0.1]",
+    "[2002:7f00:1::1]", "[::ffff:7f00:1]", "localhost", "localhost.", "\u2460.example.org",
+)  # fmt: skip
 OUTSIDE_ONLY = {"ALLOW": "127.0.0.2/32,127.0.0.3/32,127.0.0.4/32"}
 
 
-def test_a_name_that_changes_its_mind_never_leads_inside():
+def test_each_call_asks_once_and_judges_what_it_hears():
     names = Turning(["127.0.0.2"], ["127.0.0.1"], ["127.0.0.2", "127.0.0.1"])
     client = GuardedClient(r.local_policy(**OUTSIDE_ONLY), resolver=names)
     with ExitStack() as stack:
         outside, inside = both_sides(stack)
-        found = [post(client, f"http://{r.NAME}:{outside.port}/") for _ in range(999)]
-        assert (outside.connections, inside.connections) == (333, 0)
-    assert names.asked == 999, "a name was resolved twice for one call"
-    assert [one.status for one in found[::3]] == [200] * 333
+        found = [post(client, f"http://{r.NAME}:{outside.port}/") for _ in range(9)]
+        assert (outside.connections, inside.connections) == (3, 0)
+    assert names.asked == 9, "a name was resolved twice for one call"
+    assert [one.status for one in found[::3]] == [200] * 3
     blocked = [one for one in found if one.status is None]
     assert {(one.error, one.rule) for one in blocked} == {("blocked_target", "ip")}
     assert all(one.hidden == "127.0.0.1" and "127.0.0.1" not in one.told for one in blocked)
+
+
+def in_a_lone_network(what: str, given: object = None) -> dict[str, int]:
+    """What tests.support.lone_network tells; skips where that cannot be made."""
+    unshare = ["unshare", "--map-root-user", "--mount", "--net"]
+    if any(shutil.which(tool) is None for tool in ("unshare", "ip", "mount")) or (
+        subprocess.run([*unshare, "true"], check=False, capture_output=True, timeout=20).returncode
+    ):
+        pytest.skip("needs iproute2 and namespaces")
+    done = subprocess.run(
+        [*unshare, sys.executable, "-P", "-m", "tests.support.lone_network", what],
+        cwd=ROOT, input=json.dumps(given), capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_name_server_that_changes_its_mind_never_leads_inside():
+    told = in_a_lone_network("rebinding")
+    assert told == {"delivered": 334, "blocked_target": 666, "outside": 334, "inside": 0}
+
+
+def test_no_spelling_of_a_forbidden_address_causes_a_packet():
+    table = json.loads((ROOT / "tests/data/outbound_urls.json").read_text("utf-8"))["cases"]
+    given = [case for case in table if case["rule"]]
+    given += [
+        {"url": f"https://{host}/", "dns": {host: ["127.0.0.1"]}, "policy": {}} for host in SPELT
+    ]
+    assert len(given) >= 90
+    told = in_a_lone_network("refused", given)
+    assert told.pop("packets of one that is allowed") > 0
+    without_address = told.pop("dns_not_found")
+    assert told == {"packets": 0, "blocked_target": len(given) - without_address}
+    assert without_address == 1
 
 
 def test_fifty_addresses():

@@ -132,48 +132,6 @@ def test_an_owner_has_a_bounded_number(hooks, monkeypatch):
     hooks.endpoint(owner="you")
 
 
-def test_what_is_anothers_is_as_if_it_were_not_there(hooks):
-    mine = hooks.endpoint()
-    event = hooks.event()
-    hooks.fan_out(event)
-    delivery = str(hooks.delivery(mine)["id"])
-    plan = hooks.webhooks.plan_replay(
-        "me", mine, "2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z", failed_only=False
-    )
-    calls = {
-        "get": hooks.webhooks.get,
-        "update": lambda who, one: hooks.webhooks.update(who, one, {"description": "x"}),
-        "rotate": hooks.webhooks.rotate_secret,
-        "pause": hooks.webhooks.pause,
-        "resume": hooks.webhooks.resume,
-        "test": hooks.webhooks.send_test,
-        "plan": lambda who, one: hooks.webhooks.plan_replay(
-            who, one, "2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z", failed_only=False
-        ),
-        "explain": lambda who, one: hooks.webhooks.explain(who, one, event),
-        "delete": hooks.webhooks.delete,
-    }
-    for name, call in calls.items():
-        with pytest.raises(NotFound) as foreign:
-            call("you", mine)
-        with pytest.raises(NotFound) as absent:
-            call("you", "999999")
-        assert str(foreign.value).replace(mine, "?") == str(absent.value).replace("999999", "?"), (
-            name
-        )
-    assert hooks.webhooks.deliveries("you", mine) == []
-    assert hooks.webhooks.attempts("you", delivery) == []
-    assert hooks.webhooks.missed("you", mine, "0") == []
-    with pytest.raises(NotFound):
-        hooks.webhooks.redeliver("you", delivery_id=delivery)
-    with pytest.raises(NotFound):
-        hooks.webhooks.redeliver("you", event_id=event)
-    for verb in (hooks.webhooks.start_replay, hooks.webhooks.cancel_replay, hooks.webhooks.replay):
-        with pytest.raises(NotFound):
-            verb("you", plan.id)
-    assert hooks.webhooks.get("me", mine).enabled
-
-
 @pytest.mark.parametrize("given", ["99999999999999999999", "-1", "", "a", "٣"])
 def test_a_page_begins_at_a_sequence_number_and_at_nothing_else(hooks, given):
     mine = hooks.endpoint()
