@@ -142,6 +142,13 @@ class Instruments:
             files, "child_exits_total", "Children that ended, by cause.", ["queue", "cause"]
         )
 
+        self.child_memory_max_bytes = Gauge(
+            files,
+            "child_memory_max_bytes",
+            "Most memory that a child was seen to hold since its process began (max over slots).",
+            ["queue"],
+        )
+
     def _drain(self, files: SlotFiles) -> None:
         self.draining = Gauge(files, "draining", "1 while the process drains.", ["role"])
         self.drain_seconds = Histogram(

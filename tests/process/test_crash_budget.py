@@ -14,6 +14,7 @@ import pytest
 
 from shared.app import load_app
 from shared.postgres.runtime import PostgresRuntime
+from shared.telemetry.slotfile import entries
 from tests.support.queue import APP, TestQueue, children_of, queue
 from tests.support.waiting import until
 
@@ -88,9 +89,19 @@ def test_a_job_that_kills_its_child_ends_by_its_attempts_and_nobody_else_notices
     assert program.running()
 
 
+def held(gauges: Path) -> float:
+    """The most memory of a child, as a slot's file has it."""
+    name = "weirkeeper_child_memory_max_bytes"
+    return max((e.value for e in entries(gauges) if e.name == name), default=0.0)
+
+
 def test_what_is_known_of_a_death_is_shown_at_the_command_line(queue: TestQueue) -> None:
     queue.start()
-    job = queue.enqueue("hold_and_die", {"mib": 80}, max_attempts=1)
+    seen = queue.programs.home / "seen"
+    job = queue.enqueue("hold_and_die", {"mib": 80, "seen": str(seen)}, max_attempts=1)
+    gauges = queue.programs.home / "metrics" / "gauge_all_t.db"
+    until(lambda: held(gauges) > 80 << 20, 20, "its parent has seen what it holds")
+    seen.touch()
     last = queue.final(job)
     assert (last["outcome"], last["cause"]) == ("crashed", "SIGSEGV")
     assert last["evidence"]["max_rss_mib"] > 80

@@ -95,11 +95,12 @@ def die(ctx: Context, args: dict[str, Any]) -> None:
 
 
 def hold_and_die(ctx: Context, args: dict[str, Any]) -> None:
-    """Holds memory for long enough to be seen, tells how far it is, and dies."""
+    """Holds memory until the test says that it was seen, tells how far it is, and dies."""
     held = bytearray(os.urandom(1)) * (args["mib"] << 20)
     write(ctx, "begin", held=len(held))
     ctx.progress(1, 2)
-    time.sleep(1)
+    while not Path(args.get("seen", "/")).exists():
+        time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGSEGV)
 
 

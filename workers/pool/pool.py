@@ -144,7 +144,7 @@ class Pool:
         if now >= self._report_at:
             self._report_at = now + REPORT
             self._meters.turned()
-            self._meters.children(self.ready, self.busy)
+            self._meters.children(self.ready, self.busy, self._watch.most)
             self._accounts.progress(self._slots)
             for slot, reason in self._watch.look(self._slots, now):
                 if reason == MEMORY:

@@ -56,6 +56,9 @@ class Used(Protocol):
 class Watch:
     """Samples children.
 
+    Attributes:
+        most: the most memory (MiB) that one was seen to hold.
+
     Args:
         allowed: what a kind's jobs may use, for kinds that have limits.
         events: of the kernel.
@@ -66,6 +69,7 @@ class Watch:
         self._events = events or MemoryEvents.of_this_process()
         self._events_at = 0.0
         self._due = inf
+        self.most = 0.0
 
     @property
     def due(self) -> float:
@@ -90,6 +94,7 @@ class Watch:
             due = max(began, slot.sampled_at) + SAMPLE
             if job is not None and due <= now:
                 slot.sample(now)
+                self.most = max(self.most, slot.memory)
                 due = now + SAMPLE
                 reason = self._beyond(slot, job)
                 if reason:
