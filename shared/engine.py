@@ -38,6 +38,7 @@ app = App(
         _kind("verify"),
         _kind("replay"),
         _kind("tidy_webhooks"),
+        _kind("probe_webhooks"),
         Kind(
             "webhook.deliver",
             queue="webhook",
@@ -46,6 +47,13 @@ app = App(
             timeout=15,
             backoff=WEBHOOK,
             searchable=("delivery_id",),
+        ),
+        Kind(
+            "webhook.probe",
+            queue="webhook",
+            handler=f"{WEBHOOKS}.webhook_probe:handle",
+            max_attempts=1,
+            timeout=15,
         ),
         Kind(
             "webhook.replay",
@@ -97,6 +105,7 @@ app = App(
         _hourly("prune_records"),
         _hourly("discard_unknown"),
         _hourly("tidy_webhooks"),
+        _hourly("probe_webhooks"),
         Periodic("weirkeeper.verify", "weirkeeper.verify", every=24 * HOUR),
     ),
 )

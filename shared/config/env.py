@@ -103,6 +103,12 @@ SETTINGS = (
         "discard: a delivery answered with a 4xx that has no meaning of its own ends at once",
     ),
     Setting(
+        "WEIRKEEPER_WEBHOOK_PROBE_HOURS",
+        "0",
+        "how long an endpoint that was disabled for its failures is left alone until one held "
+        "delivery is tried; a success enables it; 0 = it stays disabled",
+    ),
+    Setting(
         "WEIRKEEPER_SMTP_URL",
         "",
         "server that mail is sent through: smtp://user:password@host:587 (STARTTLS) or smtps://…; "

@@ -42,6 +42,7 @@ class Settings:
         embedded: the URL was published by our own embedded server, not given from outside.
         sealing_keys: of WEIRKEEPER_SECRET, newest first; empty = none is set.
         outbound: what may be called outside.
+        probe_hours: an endpoint that was disabled for its failures is left alone; 0 = for ever.
         mail: how mail is sent; None = it is not.
         discard_client_errors: a delivery ends with its first 4xx of no meaning of its own.
     """
@@ -69,6 +70,7 @@ class Settings:
     children: Mapping[str, int]
     sealing_keys: tuple[str, ...] = field(repr=False)
     outbound: Outbound
+    probe_hours: float
     mail: Mail | None
     discard_client_errors: bool
 
@@ -122,6 +124,7 @@ class Settings:
             children=_children(env.text("WEIRKEEPER_CHILDREN")),
             sealing_keys=_sealing_keys(env.text("WEIRKEEPER_SECRET")),
             outbound=read_outbound(env),
+            probe_hours=env.hours("WEIRKEEPER_WEBHOOK_PROBE_HOURS", 0, KEPT_AT_MOST),
             mail=read_mail(env),
             discard_client_errors=env.choice(
                 "WEIRKEEPER_WEBHOOK_CLIENT_ERRORS", ("retry", "discard")

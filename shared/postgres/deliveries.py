@@ -62,6 +62,24 @@ class Report:
     peer: str | None = None
 
 
+def probe(conn: Connection, gap: float, limit: int) -> tuple[int, int]:
+    """Have endpoints probed that were disabled for their failures.
+
+    Args:
+        conn: in autocommit mode.
+        gap: seconds since they were disabled, or probed.
+        limit: endpoints at most.
+
+    Returns:
+        (probes that were begun, endpoints that were looked at).
+    """
+    with translated():
+        row: Any = conn.execute(
+            statement("endpoints/probe"), {"gap": gap, "limit": limit}
+        ).fetchone()
+    return row[0], row[1]
+
+
 class PostgresDeliveries:
     """Deliveries through one connection in autocommit mode."""
 

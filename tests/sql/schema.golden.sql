@@ -232,6 +232,8 @@ table weirkeeper.endpoint with (fillfactor=70)  -- Where an owner's events are s
   created_at timestamp with time zone not null default clock_timestamp()
   updated_at timestamp with time zone not null default clock_timestamp()
   contact text
+  probing bigint
+  probed_at timestamp with time zone
   constraint endpoint_check CHECK ((enabled = (disabled_reason IS NULL)))
   constraint endpoint_check1 CHECK ((enabled = (disabled_at IS NULL)))
   constraint endpoint_check2 CHECK (((busy_until IS NULL) = (lease_token IS NULL)))
@@ -251,6 +253,7 @@ table weirkeeper.endpoint with (fillfactor=70)  -- Where an owner's events are s
   constraint endpoint_signature_check CHECK ((signature = ANY (ARRAY['v1'::text, 'v1a'::text])))
   constraint endpoint_url_check CHECK (((length(url) >= 1) AND (length(url) <= 2048)))
   constraint endpoint_pkey PRIMARY KEY (id)
+  CREATE INDEX endpoint_failing ON weirkeeper.endpoint USING btree (id) WHERE (disabled_reason = 'failing'::text)
   CREATE INDEX endpoint_owner ON weirkeeper.endpoint USING btree (owner_id, id)
   CREATE INDEX endpoint_strict ON weirkeeper.endpoint USING btree (owner_id) WHERE (ordering = 'strict'::text)
 
@@ -738,7 +741,7 @@ function weirkeeper.key_open(name text, open_at timestamp with time zone DEFAULT
 
 function weirkeeper.lease_endpoint(delivery bigint, lease_seconds double precision, token bigint) returns text
   plpgsql volatile
-  sha256 6426ef2b579dccf179356066d914a38bad0511c1e716e2eb77a00db718f434ca  -- Takes an endpoint's lease for a delivery: leased, or why not.
+  sha256 478709b9d01ee9f5efdcc56e47c2e330f3b8d7f32e5facbf1bcff3030b407f66  -- Takes an endpoint's lease for a delivery: leased, or why not.
 
 function weirkeeper.number_staged(kind text) returns bigint[]
   plpgsql volatile
@@ -822,7 +825,7 @@ function weirkeeper.run_periodic(periodic_name text) returns bigint
 
 function weirkeeper.settle_delivery(delivery bigint, token bigint, result text, code text, delay double precision, pause double precision, disable text, status integer, phases jsonb, headers jsonb, body bytea, truncated boolean, peer text, url text, started_at timestamp with time zone) returns TABLE(held boolean, attempts integer, disabled text, notice integer)
   plpgsql volatile
-  sha256 22fdeedfc35449f38797cdcc636b8023851a35c3ea35d5c1664056c1cf128392  -- Writes a request's outcome and gives the lease back, if the token still holds it.
+  sha256 694c9a579c318cdbb8b11abaf0dd3b5e781ec8dfe1ee5404b04bf531e6640cc3  -- Writes a request's outcome and gives the lease back, if the token still holds it.
 
 function weirkeeper.skip_event(id uuid) returns boolean
   plpgsql volatile

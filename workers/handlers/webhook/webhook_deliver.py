@@ -34,11 +34,17 @@ def handle(ctx: Context, args: Mapping[str, Any]) -> Outcome:
     if not isinstance(given, str) or not given.isdigit():
         return Discard(f"delivery_id: expected the id of a delivery; got {given!r}")
     fp("webhook_begun")
+    found = attempt(ctx, int(given))
+    return _later(found) if isinstance(found, Standing) else found
+
+
+def attempt(ctx: Context, delivery_id: int) -> Outcome | Standing:
+    """Send a delivery under its endpoint's lease; a Standing says why there was none."""
     asked = SYSTEM.monotonic()
     with ctx.connection(pristine=True) as conn:
-        granted = PostgresDeliveries(conn).lease(int(given), LEASE)
+        granted = PostgresDeliveries(conn).lease(delivery_id, LEASE)
     if isinstance(granted, Standing):
-        return _later(granted)
+        return granted
     fp("webhook_leased")
     return _send(ctx, granted, asked + LEASE - MARGIN)
 
