@@ -44,7 +44,7 @@ def why(standing):
 
 
 def test_only_what_is_due_is_probed_and_only_its_oldest_delivery_one_at_a_time(hooks, disabled):
-    one, (oldest, *others) = disabled
+    _, (oldest, *others) = disabled
     assert why(hooks.deliveries.lease(oldest, LEASE)) == "disabled"
     assert probe(hooks.conn, 3 * HOUR, 10) == (0, 0)
     paused = hooks.endpoint("you")

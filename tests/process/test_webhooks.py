@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from shared.postgres.deliveries import probe
 from shared.webhooks.secret import parse_secret
 from shared.webhooks.signing import matches, signed_bytes
 from tests.support.hooks import LOCAL, Hooks
@@ -219,6 +220,38 @@ def test_gone_holds_what_waits_tells_its_contact_and_resuming_sends_it(site):
         site.hooks.webhooks.resume("me", endpoint)
         until(lambda: set(site.states()) == {"delivered"}, 30, "what was held is delivered")
     assert switched.answered[-1] in events
+
+
+def test_a_probe_of_an_endpoint_that_works_again_has_all_sent_that_is_held(site):
+    switched = Switched()
+    with Receiver(switched) as receiver:
+        site.start()
+        endpoint = site.hooks.endpoint(url=f"http://127.0.0.1:{receiver.port}/")
+        site.hooks.webhooks.pause("me", endpoint)
+        events = [site.hooks.event() for _ in range(3)]
+        until(lambda: len(site.states()) == 3, 30, "its deliveries are held")
+        site.hooks.conn.execute("update weirkeeper.endpoint set disabled_reason = 'failing'")
+        switched.answer = b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
+        assert probe(site.hooks.conn, 0, 10) == (1, 1)
+        until(lambda: len(switched.answered) == 1, 30, "it was probed")
+        until(lambda: site.hooks.webhooks.attempts("me", oldest(site)), 30, "it is written down")
+        assert not site.hooks.webhooks.get("me", endpoint).enabled
+        switched.answer = OK
+        site.hooks.conn.execute("update weirkeeper.endpoint set not_before = null")
+        assert probe(site.hooks.conn, 0, 10) == (1, 1)
+        site.until_delivered(3)
+    assert switched.ids[0] == switched.ids[1]
+    assert set(switched.ids) == set(events)
+    assert switched.most == 1
+    told = site.hooks.webhooks.attempts("me", oldest(site))
+    assert [(one.trigger, one.result) for one in told] == [
+        ("probe", "failed"), ("probe", "delivered"),
+    ]  # fmt: skip
+
+
+def oldest(site):
+    [row] = site.hooks.rows("select id::text from weirkeeper.delivery order by event_seq limit 1")
+    return row["id"]
 
 
 def test_a_dead_endpoint_costs_the_others_nothing_and_is_claimed_rarely(site):

@@ -1,8 +1,8 @@
 """Handler of `webhook.probe` {"delivery_id": …}: whether a disabled endpoint works again.
 
-Started by `weirkeeper.probe_webhooks`. Sends the oldest delivery that is held, under the same lease as
-any other; a success enables the endpoint and lets go what it holds, a failure changes nothing. Never
-tried again: the next probe is.
+Started by `weirkeeper.probe_webhooks`. Sends the oldest delivery that is held, under the same lease
+as any other; a success enables the endpoint and lets go what it holds, a failure changes nothing.
+Never tried again: the next probe is.
 """
 
 from __future__ import annotations
