@@ -12,6 +12,7 @@ import time
 import pytest
 
 from shared.postgres.inspector import PostgresInspector
+from tests.support.bounds import at_most
 from tests.support.queue import TestQueue, alive, queue
 from tests.support.waiting import pause, until
 
@@ -71,7 +72,7 @@ def test_30_cancel_of_a_running_job_stops_it(queue: TestQueue) -> None:
     began = time.monotonic()
     assert inspector.cancel(job) == "running"
     last = queue.final(job)
-    assert time.monotonic() - began < 20, "of the minute that it would have slept"
+    assert time.monotonic() - began < at_most(5, busy=20), "of the minute that it would have slept"
     assert (last["state"], last["attempt"]) == ("cancelled", 0)
     assert not queue.effects(job, "end")
     assert queue.final(sibling)["outcome"] == "completed"
@@ -137,7 +138,7 @@ def test_39_drain_gives_back_interrupts_and_requeues(queue: TestQueue) -> None:
     waiting = [queue.enqueue("ok") for _ in range(20)]
     began = time.monotonic()
     assert program.terminate() == 0
-    assert time.monotonic() - began < 15, "of the minute that it would have slept"
+    assert time.monotonic() - began < at_most(4, busy=15), "of the minute that it would have slept"
     assert queue.count("running") == 0
     [attempt] = queue.attempts(running)
     assert (attempt["outcome"], attempt["state"], attempt["attempt"]) == (

@@ -188,6 +188,20 @@ def test_a_snooze_spends_nothing_and_is_promoted_when_due(conn):
     assert (again.attempt, again.run) == (0, 2)
 
 
+def test_attempts_beyond_a_small_integer_are_counted_and_snoozes_are_not(conn):
+    claims = Claims(conn, "index", 1)
+    [job] = add(conn, max_attempts=2_000_000)
+    conn.execute("update weirkeeper.ready set attempt = 32766, run = 32766")
+    for spent in [False] * 5 + [True] * 5:
+        [claim] = claims.claim([KIND], 1)
+        outcome, state = ("failed", "retryable") if spent else ("snoozed", "pending")
+        end = Finish(job, claim.token, outcome, state, delay=0.0, spent=spent)
+        assert finish(conn, 1, [end]) == 1
+        promote(conn, "index")
+    [last] = claims.claim([KIND], 1)
+    assert (last.attempt, last.run) == (32771, 32777)
+
+
 def test_only_jobs_of_dead_owners_are_rescued_and_only_started_ones_pay(conn):
     add(conn, 2)
     add(conn, 1, max_attempts=1)

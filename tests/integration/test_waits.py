@@ -16,6 +16,7 @@ from shared.postgres.connect import Use, connect
 from shared.postgres.retention import prune_jobs
 from shared.postgres.statements import statement
 from shared.postgres.waits import PostgresWaits
+from tests.support.bounds import at_most
 from tests.support.rows import enqueue, fan_out, finish, record
 from tests.support.waiting import until
 
@@ -83,7 +84,7 @@ def test_the_bound_passes_and_the_state_is_told(waits, conn):
     begun = time.monotonic()
     answer = waits.wait(job_id, 0.2)
     assert (answer.state, answer.finished) == ("pending", False)
-    assert 0.2 <= time.monotonic() - begun < 10
+    assert 0.2 <= time.monotonic() - begun < at_most(2, busy=10)
     conn.execute("update weirkeeper.ready set attempt = 1")
     assert waits.wait(job_id, 0).state == "retryable"
 
@@ -148,6 +149,7 @@ def test_no_job_that_ends_between_enqueue_and_wait_is_missed(
         seconds.append(time.monotonic() - begun)
     thread.join()
     assert statistics.median(seconds) < 0.25
+    assert sorted(seconds)[races * 99 // 100] < at_most(0.25, busy=5), "of a hundred, 99"
 
 
 def test_a_finish_in_the_gap_is_found_after_the_reconnect(waits, conn, database_url, monkeypatch):
@@ -165,7 +167,7 @@ def test_a_finish_in_the_gap_is_found_after_the_reconnect(waits, conn, database_
     thread.join(30)
     [(answer, at)] = answers
     assert answer.finished
-    assert at - finished < 20, "long before its bound"
+    assert at - finished < at_most(1.5, busy=20), "long before its bound"
 
 
 def test_the_read_connection_may_be_lost_in_the_middle(waits, conn):
@@ -257,7 +259,7 @@ def test_a_job_that_is_removed_while_somebody_waits_is_gone(waits, conn, monkeyp
         assert prune_jobs(conn, 0, 0, lambda: False).rows == 1
     removed = time.monotonic()
     thread.join(30)
-    assert ends[0] - removed < 20, "told, and not found by the poll"
+    assert ends[0] - removed < at_most(1, busy=20), "told, and not found by the poll"
     with pytest.raises(NotFound):
         waits.wait(job_id, 60)
 

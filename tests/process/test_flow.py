@@ -13,6 +13,7 @@ from shared.postgres.notes import PostgresNotes
 from shared.postgres.search import PostgresSearch
 from shared.postgres.waits import PostgresWaits
 from shared.site.receipts import Receipt, receipt
+from tests.support.bounds import at_most
 from tests.support.flow import Flow, answer, cli, write_notes
 from tests.support.rows import fan_out
 from tests.support.waiting import until
@@ -93,7 +94,7 @@ def test_without_anything_the_write_stands_and_the_answer_comes_in_time(desk):
     began = time.monotonic()
     answered = receipt(written, waits, search)
     assert answered == Receipt(indexed=False, index_job_id=None)
-    assert 1.9 <= time.monotonic() - began < 2 + 10  # of a busy machine
+    assert 1.9 <= time.monotonic() - began < at_most(2.5, busy=12)
 
 
 def test_the_65th_waiter_is_answered_at_once(desk, flow):

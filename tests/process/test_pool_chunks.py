@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.bounds import at_most
 from tests.support.pools import PoolBench, pool_bench
 from workers.pool.slot import State
 
@@ -90,7 +91,7 @@ def test_nothing_waits_behind_a_job_that_hangs(bench: PoolBench) -> None:
     assert {outcomes(bench)[key] for key in elsewhere} == {"completed"}
     end = bench.end(keys[2])
     assert end.outcome == "timeout"
-    assert 1.5 <= end.seconds < 15, "its time runs from its own beginning"
+    assert 1.5 <= end.seconds < at_most(2.5, busy=15), "its time runs from its own beginning"
     assert "time.sleep" in end.evidence["stack"]
     bench.ready()
 

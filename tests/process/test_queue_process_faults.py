@@ -6,6 +6,7 @@ import os
 import signal
 import time
 
+from tests.support.bounds import at_most
 from tests.support.queue import TestQueue, alive, children_of, queue, server_of
 from tests.support.waiting import until
 
@@ -22,7 +23,7 @@ def test_a_job_stuck_in_c_is_killed_and_its_siblings_finish(queue: TestQueue) ->
     assert (last["outcome"], last["state"], last["cause"]) == ("timeout", "discarded", "timeout")
     assert " in stuck" in last["evidence"]["stacks"]
     seconds = (last["finished_at"] - last["started_at"]).total_seconds()
-    assert 1.0 <= seconds < 15  # to the tenth: tests/process/test_pool.py
+    assert 1.0 <= seconds < at_most(2, busy=15)  # to the tenth: tests/process/test_pool.py
     assert [queue.final(job)["attempt"] for job in siblings] == [1, 1, 1]
     assert not alive(queue.effects(stuck)[0]["pid"])
     until(lambda: len(children_of(program)) == 4, 20, "its slot is refilled")
