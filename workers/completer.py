@@ -21,7 +21,7 @@ from workers.verdicts import bare, plain
 
 FLUSH_AT = 64  # ends
 FLUSH_AFTER = 0.005  # seconds
-BATCH = 500  # ends in one transaction
+BATCH = 1000  # ends in one transaction
 
 log = logging.getLogger(__name__)
 

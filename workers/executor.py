@@ -28,8 +28,8 @@ from workers.pool.pool import Pool
 from workers.verdicts import verdict
 
 AHEAD = 0.05  # seconds of work that may be claimed before a child is free
-MOST_AHEAD = 1000  # claims in the buffer, however short jobs are
-MOST_AT_ONCE = 500  # claims asked for in one statement
+MOST_AHEAD = 2000  # claims in the buffer, however short jobs are
+MOST_AT_ONCE = 1000  # claims asked for in one statement
 TOGETHER = 0.005  # seconds of measured work that one child is given in one message
 MOST_TOGETHER = 50  # jobs in one message
 MOST_BYTES = 64 * 1024  # of such a message; a longer job goes alone

@@ -28,7 +28,9 @@ def complete(conn: Connection, epoch: int, runs: Sequence[Completed]) -> int:
     Raises:
         DatabaseUnavailable: as of `finish`.
     """
-    started = {claim.job_id: str(run.started_at) for run in runs for claim in run.claims}
+    started: dict[int, str] = {}
+    for run in runs:  # the same text for all that one child ran
+        started.update(dict.fromkeys([claim.job_id for claim in run.claims], str(run.started_at)))
     tokens = {claim.token for run in runs for claim in run.claims}
     with translated():
         return _complete(conn, epoch, started, tokens, alone=True)[0] if started else 0
