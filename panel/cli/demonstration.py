@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from panel.cli.webhooks.trial import Trial, trying
 from shared.clock import SYSTEM
 from shared.config.spelling import command_line
 from shared.errors import ConfigurationError, InvalidArguments, WeirkeeperError
@@ -47,6 +48,7 @@ class Report:
 
     Attributes:
         searchable_seconds: from the import's start; None: nothing had changed.
+        webhooks: what a receiver got of the notes that were written singly.
     """
 
     imported: Imported | None = None
@@ -59,6 +61,7 @@ class Report:
     receipts_indexed: int = 0
     searches: list[tuple[str, float, Matches]] = field(default_factory=list)
     addresses: dict[str, str] = field(default_factory=dict)
+    webhooks: Trial = field(default_factory=Trial)
 
     def passes(self) -> list[int]:
         """Events by relay transaction, as far as they are this demo's."""
@@ -71,8 +74,11 @@ def quantile(values: Sequence[float], share: float) -> float | None:
     return sorted(values)[math.ceil(share * len(values)) - 1] if values else None
 
 
-def require_ready(conn: Connection) -> dict[str, str]:
-    """Refuse to begin without the site, the relay and the index queue; return addresses by role.
+def require_ready(conn: Connection) -> tuple[set[str], dict[str, str]]:
+    """Refuse to begin without the site, the relay and the index queue.
+
+    Returns:
+        Names of roles and queues that are ready, and addresses by role.
 
     The database knows what runs; this shell's WEIRKEEPER_APP may be another.
 
@@ -93,7 +99,7 @@ def require_ready(conn: Connection) -> dict[str, str]:
             f"processes: expected relay and index ready; not ready: {', '.join(sorted(missing))}; "
             f"start `{ours} server` in another shell, or wait: `{ours} status --wait 60`"
         )
-    return {row["role"]: row["address"] for row in alive if row["address"]}
+    return have, {row["role"]: row["address"] for row in alive if row["address"]}
 
 
 def demonstrate(desk: Desk, conn: Connection, folders: Sequence[Path], tell: Tell) -> Report:
@@ -105,11 +111,16 @@ def demonstrate(desk: Desk, conn: Connection, folders: Sequence[Path], tell: Tel
         folders: what to import.
         tell: called with a line before each step.
     """
-    report = Report(addresses=require_ready(conn))
+    ready, addresses = require_ready(conn)
+    report = Report(addresses=addresses)
     tell(f"importing {', '.join(map(str, folders))}")
     _import(desk, conn, folders, report)
-    tell(f"writing {SINGLES} notes one by one, each with a receipt")
-    _write_singles(desk, conn, report)
+    if "webhook" in ready:
+        with trying(desk, EVENT) as report.webhooks:
+            _write_singles(desk, conn, report, tell)
+    else:
+        report.webhooks.why_not = "no process of queue webhook is ready"
+        _write_singles(desk, conn, report, tell)
     for query in QUERIES:
         started = SYSTEM.monotonic()
         found = call(desk, "corpus.search", {"query": query, "limit": 5})
@@ -160,7 +171,10 @@ def _together(parts: Sequence[Imported]) -> Imported:
     )
 
 
-def _write_singles(desk: Desk, conn: Connection, report: Report) -> None:
+def _write_singles(desk: Desk, conn: Connection, report: Report, tell: Tell) -> None:
+    trial = report.webhooks
+    to = f" and a webhook to {trial.address}" if trial.address else ""
+    tell(f"writing {SINGLES} notes one by one, each with a receipt{to}")
     run = SYSTEM.wall().isoformat(timespec="seconds")
     events = []
     for n in range(SINGLES):
@@ -172,6 +186,15 @@ def _write_singles(desk: Desk, conn: Connection, report: Report) -> None:
         events.append(saved.event_id)
     report.not_searchable += await_indexed(desk, events)
     report.single_journeys = journeys(conn, events, SUBSCRIPTION)
+    if trial.address and not trial.await_all(events):
+        trial.why_not = _why_missing(desk, trial)
+
+
+def _why_missing(desk: Desk, trial: Trial) -> str:
+    """How the first event that did not come stands with the endpoint."""
+    late = next(one for one in trial.expected if one not in trial.came)
+    found = call(desk, "webhooks.explain", {"endpoint_id": trial.endpoint_id, "event_id": late})
+    return str(found.sentence)
 
 
 def _save(desk: Desk, slug: str, title: str, body: str) -> Saved:

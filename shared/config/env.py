@@ -93,7 +93,11 @@ SETTINGS = (
         "networks and exact host names that are never called; beats the other list",
     ),
     Setting("WEIRKEEPER_OUTBOUND_PORTS", "", "the only ports that are called; empty = any"),
-    Setting("WEIRKEEPER_OUTBOUND_HTTP", "no", "yes: plain http may be called, too"),
+    Setting(
+        "WEIRKEEPER_OUTBOUND_HTTP",
+        "no",
+        "yes: plain http may be called, too; allowed: only of what the list of allowed hosts names",
+    ),
     Setting(
         "WEIRKEEPER_OUTBOUND_NAT64", "no", "yes: this network reaches IPv4 through 64:ff9b::/96"
     ),
@@ -130,10 +134,21 @@ class Environment:
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         source = os.environ if environ is None else environ
+        self._set = {s.name for s in SETTINGS if source.get(s.name)}
         self._values = {s.name: source.get(s.name, "") or s.default for s in SETTINGS}
         self._unknown = sorted(
             name for name in source if name.startswith("WEIRKEEPER_") and not _known(name)
         )
+
+    def is_set(self, beginning: str) -> bool:
+        """Whether any setting whose name begins so is set, be it to its default."""
+        return any(name.startswith(beginning) for name in self._set)
+
+    def complete(self, values: Mapping[str, str]) -> None:
+        """Take values for settings that are not set."""
+        for name, value in values.items():
+            if name not in self._set and name in _BY_NAME:
+                self._values[name] = value
 
     def unknown(self) -> list[str]:
         """Names that look like settings but are none: likely misspelt."""

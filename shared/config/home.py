@@ -4,6 +4,7 @@
 every other program started later, in any shell, finds the database through it.
 
     HOME/run/server.json    {"database_url": "...", "pid": 123, "queues": ["index", ...], ...}
+    HOME/webhook_secret     what it seals webhook secrets with, if WEIRKEEPER_SECRET is not set
     HOME/run/<slot>/        socket of a queue process's fork server
     HOME/postgres/          the embedded server's data (may be a link, see weirkeeper/server)
     HOME/metrics/           prometheus_client's files, one a slot
@@ -32,6 +33,14 @@ def published_queues(home: Path) -> list[str]:
     """The queues that a server with this home works, or none when no server runs."""
     found = _published(home, "queues")
     return [str(name) for name in found] if isinstance(found, list) else []
+
+
+def published_settings(home: Path) -> dict[str, str]:
+    """What a server with this home set by itself, or nothing when no server runs."""
+    found = _published(home, "settings")
+    if not isinstance(found, dict):
+        return {}
+    return {str(name): value for name, value in found.items() if isinstance(value, str)}
 
 
 def _published(home: Path, name: str) -> object:

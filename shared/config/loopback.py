@@ -6,6 +6,10 @@ import ipaddress
 
 from shared.errors import ConfigurationError
 
+# Where a receiver of webhooks may listen for trying them out. All of 127.0.0.0/8 is this machine;
+# what listens on 127.0.0.1 alone (databases, proxies, our own ports) cannot be reached by it.
+RECEIVER = "127.87.75.1"
+
 
 def check_loopback(host: str) -> str:
     """Return the address to bind for WEIRKEEPER_HOST, if nobody outside can reach it.

@@ -10,11 +10,13 @@ import ipaddress
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal, cast, get_args
 
 from shared.config.env import Environment
 from shared.errors import ConfigurationError
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Http = Literal["no", "allowed", "yes"]
 NAME = re.compile(
     r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*"
 )
@@ -33,7 +35,7 @@ class Outbound:
     """What may be called.
 
     Attributes:
-        http: plain http as well.
+        http: plain http as well: to nobody, to whom `allow` lists, or to everybody.
         ports: the only ones; empty = any.
         nat64: addresses of 64:ff9b::/96 are judged by the IPv4 address inside.
         allow: hosts to be called whatever the built-in rules say.
@@ -41,7 +43,7 @@ class Outbound:
         ca_file: PEM bundle of further certificate authorities; "" = none.
     """
 
-    http: bool = False
+    http: Http = "no"
     ports: frozenset[int] = frozenset()
     nat64: bool = False
     allow: Hosts = Hosts()
@@ -56,7 +58,7 @@ def read_outbound(env: Environment) -> Outbound:
         ConfigurationError: a value that is no network, name, port, or readable file.
     """
     return Outbound(
-        http=env.choice("WEIRKEEPER_OUTBOUND_HTTP", ("no", "yes")) == "yes",
+        http=cast("Http", env.choice("WEIRKEEPER_OUTBOUND_HTTP", get_args(Http))),
         ports=frozenset(_ports(env.text("WEIRKEEPER_OUTBOUND_PORTS"))),
         nat64=env.choice("WEIRKEEPER_OUTBOUND_NAT64", ("no", "yes")) == "yes",
         allow=_hosts("WEIRKEEPER_OUTBOUND_ALLOW", env.text("WEIRKEEPER_OUTBOUND_ALLOW")),

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from shared.config.env import Environment
-from shared.config.home import default_home, published_database_url
+from shared.config.env import SUPERVISORD, Environment, handed_down
+from shared.config.home import default_home, published_database_url, published_settings
 from shared.config.installation import check_schema_name
 from shared.config.loopback import check_loopback
 from shared.config.mail import Mail, read_mail
@@ -98,6 +98,8 @@ class Settings:
             )
         home = Path(env.text("WEIRKEEPER_HOME") or default_home()).absolute()
         given = _url(env, "DATABASE_URL")
+        if not given and not handed_down(SUPERVISORD):  # its programs have theirs already
+            env.complete(published_settings(home))
         ports = _ports(env, embedded=not given)
         url = given or published_database_url(home)
         return cls(

@@ -62,7 +62,7 @@ class Policy:
             Denied: a rule forbids it; names which.
         """
         target = take_apart(url)
-        if target.scheme == "http" and not self._outbound.http:
+        if target.scheme == "http" and not self._plain(target):
             raise Denied("scheme", "expected https://; this installation calls nothing else")
         if self._outbound.ports and target.port not in self._outbound.ports:
             allowed = ", ".join(map(str, sorted(self._outbound.ports)))
@@ -100,6 +100,14 @@ class Policy:
             self._check_address(address, trusted=self.trusts(target), told="")
             checked[str(address)] = None
         return tuple(checked)
+
+    def _plain(self, target: Target) -> bool:
+        """Whether it may be called without TLS."""
+        if self._outbound.http == "allowed":
+            literal = target.literal
+            listed = literal is not None and _within(self._outbound.allow, literal)
+            return listed or self.trusts(target)
+        return self._outbound.http == "yes"
 
     def _check_name(self, name: str) -> None:
         if name in self._outbound.deny.names:

@@ -62,10 +62,6 @@ def test_from_nothing_and_again(empty_database_url):
     assert len(told) == len(migrations())
 
 
-def test_numbers_have_no_gap_and_no_twin():
-    assert [m.version for m in migrations()] == list(range(1, len(migrations()) + 1))
-
-
 def test_two_migrators_at_once(empty_database_url):
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(migrate, [empty_database_url] * 4))

@@ -124,7 +124,7 @@ def test_made_once_then_instant(machine):
     machine.python()
     first = machine.run("server", "--check")
     assert first.returncode == 0, first.stderr
-    assert "became: -P -m weirkeeper.server --began" in first.stdout
+    assert "became: -P -m weirkeeper.server --local-receiver --began" in first.stdout
     assert first.stdout.rstrip().endswith("--check")
     asked = machine.asked()
     assert "--require-hashes -r" in asked

@@ -137,7 +137,7 @@ def test_verify_refuses_what_is_no_secret(tmp_path, held):
 def receiving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """(the process, its URL)."""
     process = subprocess.Popen(
-        [*CLI, "receiver", "--port", "0", *arguments],
+        [*CLI, "receiver", "--host", "127.0.0.1", "--port", "0", *arguments],
         cwd=ROOT,
         env={**os.environ, "WEIRKEEPER_HOME": "/nowhere"},
         stdout=subprocess.PIPE,

@@ -9,9 +9,11 @@ import pytest
 
 from panel.cli.commands import demo
 from shared.app import App
+from shared.config.loopback import RECEIVER
 from shared.errors import NotFound
 from shared.postgres.catalog import declare
 from tests.support.flow import Flow, cli, write_notes
+from tests.support.hooks import LOCAL
 
 
 @pytest.fixture
@@ -30,12 +32,22 @@ def run(programs, *arguments):
     return program.text()
 
 
+def let_webhooks(programs, flow):
+    """Have them sent, and one endpoint left by a demo that was killed."""
+    programs.environment |= {**LOCAL, "WEIRKEEPER_OUTBOUND_ALLOW": RECEIVER}
+    programs.start("workers", "webhook")
+    flow.until_ready("webhook")
+    old = ("https://nobody.example.org/", "--type", "corpus.*", "--description", "weirkeeper demo")
+    assert cli(programs, "webhooks", "create", *old).wait(30) == 0
+
+
 def report(programs, *arguments):
     text = run(programs, *arguments, "--json")
     return json.loads(text[text.index("\n{") :])
 
 
 def test_twice(programs, flow, tmp_path):
+    let_webhooks(programs, flow)
     (write_notes(tmp_path, 30) / "bad.md").write_bytes(b"\xff")
     first, second = (report(programs, "--notes", str(tmp_path)) for _ in range(2))
     assert (first["imported"]["created"], len(first["imported"]["skipped"])) == (33, 1)
@@ -46,6 +58,9 @@ def test_twice(programs, flow, tmp_path):
         assert told["receipts_indexed"] == told["receipts"] == 25
         assert 0 < told["single_ms"]["p50"] <= told["single_ms"]["p99"]
         assert 0 < told["largest_pass"] <= 200
+        sent = told["webhooks"]
+        assert (sent["received"], sent["missing"], sent["why_not"]) == (25, 0, "")
+        assert 0 < sent["ms"]["p50"] <= sent["ms"]["p99"]
         hits = {s["query"]: s["found"]["hits"] for s in told["searches"]}
         assert all(hits.values()), hits
         assert any("中继" in hit["snippet"] for hit in hits["中继 两百"])
@@ -53,8 +68,15 @@ def test_twice(programs, flow, tmp_path):
     assert first["events"] == 33 + 25
     assert second["events"] == 25
     flow.check_nothing_lost_or_doubled()
+    assert flow.one("select count(*) from weirkeeper.endpoint") == 0
 
+    programs.environment["WEIRKEEPER_SECRET"] = ""
     text = run(programs, "--notes", str(tmp_path))
+    assert "webhooks left out: WEIRKEEPER_SECRET: expected" in text
+    programs.environment |= {**LOCAL, "WEIRKEEPER_OUTBOUND_ALLOW": "10.0.0.0/8"}
+    told = report(programs, "--notes", str(tmp_path))["webhooks"]
+    assert told["why_not"].startswith(f"{RECEIVER} may not be called here (")
+    assert "start the server with script/server" in told["why_not"]
     assert "bad.md: skipped: expected UTF-8" in text
     lines = [line.split("  ")[0] for line in text.splitlines()]
     figures = [line.split("  ")[-1] for line in text.splitlines() if "all searchable" in line]
@@ -68,6 +90,7 @@ def test_the_project_s_own_docs_are_each_counted_once(programs, flow):
     told = [report(programs)["imported"] for _ in range(2)]
     notes = flow.one("select count(*) from site.note where slug not like 'demo-%'")
     assert [(t["created"], t["unchanged"]) for t in told] == [(notes, 0), (0, notes)]
+    assert "webhooks left out: no process of queue webhook is ready" in run(programs)
 
 
 def test_an_application_without_the_site_is_refused_in_one_line(programs, flow):

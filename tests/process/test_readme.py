@@ -26,7 +26,7 @@ README = (ROOT / "README.md").read_text("utf-8")
     (ROOT / "docs/waiting.md").read_text("utf-8"),
     re.MULTILINE | re.DOTALL,
 )
-STANDS_FOR = {"server": "weirkeeper.server", "weirkeeper": "panel.cli.main"}
+STANDS_FOR = {"server": "weirkeeper.server --local-receiver", "weirkeeper": "panel.cli.main"}
 ENDED = (
     "select j.kind, array_agg(a.state) from weirkeeper.attempt a"
     " join weirkeeper.job j on j.id = a.job_id where j.queue <> 'maintenance' group by j.kind"

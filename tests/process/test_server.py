@@ -21,6 +21,7 @@ from tests.support.app import EFFECTS
 from tests.support.processes import ROOT, Programs
 from tests.support.queue import APP
 from tests.support.waiting import until
+from weirkeeper.server import own
 
 
 @pytest.fixture
@@ -42,8 +43,10 @@ def test_start_work_stop_and_the_data_stay(embedded):
 
     # What it leaves for others is for us alone, and leads to the database from any shell.
     assert stat.S_IMODE(first.home.stat().st_mode) == 0o700
-    for name in ("server.json", "database_url", "supervisord.conf"):
-        assert stat.S_IMODE((first.home / "run" / name).stat().st_mode) == 0o600
+    for name in ("run/server.json", "run/database_url", "run/supervisord.conf", own.FILE):
+        assert stat.S_IMODE((first.home / name).stat().st_mode) == 0o600
+    made = {"WEIRKEEPER_SECRET": (first.home / own.FILE).read_text().strip()}
+    assert first.published()["settings"] == made, "it opens nothing that nobody asked for"
     password = first.published()["database_url"].split(":")[2].split("@")[0]
     assert password not in first.told()
     assert first.ask("show max_connections") == "120"
@@ -73,6 +76,7 @@ def test_start_work_stop_and_the_data_stay(embedded):
     assert not (first.home / "run" / "server.json").exists()
 
     again = Server(embedded).until_ready()
+    assert again.published()["settings"] == made
     assert again.ask(f"select count(*) from weirkeeper.event where id = '{event}'") == 1
     assert again.stop() == 0
 

@@ -21,12 +21,12 @@ def greeting(
     Args:
         home: WEIRKEEPER_HOME.
         database_url: shown without its password.
-        addresses: host:port by role.
+        addresses: host:port by role; "receiver": where webhooks may be sent on this machine.
         seconds: from the start until ready.
         app: what runs, the site's declarations included if it has them.
     """
     listener, metrics = (addresses.get(role, "") for role in ("listener", "metrics"))
-    ours = command_line(home)
+    ours, receiver = command_line(home), addresses.get("receiver")
     psql, schema = quote(str(home / "run" / "psql")), schema_name()
     return [
         f"ready after {seconds:.1f} s",
@@ -35,6 +35,7 @@ def greeting(
         f"  metrics    http://{metrics}/metrics",
         f"  database   {masked(database_url)}",
         f"  logs       {home / 'log'}",
+        *([f"  webhooks   may be sent to {receiver}, too (docs/webhooks.md)"] if receiver else []),
         "",
         "Try next, in a second shell:",
         *([f"  {ours} demo"] if has_site(app) else []),

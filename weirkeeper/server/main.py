@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shared.clock import SYSTEM
+from shared.config.loopback import RECEIVER
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from shared.services import exit_codes
@@ -29,6 +30,7 @@ def main(argv: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(SERVER, description="Start every process in the foreground.")
     parser.add_argument("--check", action="store_true", help="check everything, start nothing")
+    add_receiver_argument(parser)
     parser.add_argument("--began", type=float, default=_now(), help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
     end_at_once()
@@ -42,10 +44,20 @@ def main(argv: list[str] | None = None) -> int:
         for note in deployment.notes:
             complain(note)
         stop.install()
-        return serve(settings, deployment, stop, began)
+        return serve(settings, deployment, stop, began, receiver=args.local_receiver)
     except ConfigurationError as error:
         complain(str(error))
         return exit_codes.CONFIGURATION
+
+
+def add_receiver_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare what `script/server` gives: whether a receiver on this machine may be called."""
+    parser.add_argument(
+        "--local-receiver",
+        action="store_true",
+        help=f"let webhooks be sent to http://{RECEIVER}, on this machine, to try them out; "
+        "ignored with DATABASE_URL, and where any WEIRKEEPER_OUTBOUND_* is set",
+    )
 
 
 def check(

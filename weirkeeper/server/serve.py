@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import secrets
 import select
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from shared.clock import SYSTEM
+from shared.config.env import hand_down
+from shared.config.loopback import RECEIVER
 from shared.config.settings import Settings
 from shared.services import exit_codes
 from shared.services.stop import StopSignal
@@ -24,6 +26,7 @@ from weirkeeper.server.folders import forget_sockets, prepare_home, socket_folde
 from weirkeeper.server.greeting import greeting
 from weirkeeper.server.leftovers import OTHERS, wait_for_end
 from weirkeeper.server.lock import only_server
+from weirkeeper.server.own import LOCAL, own_settings
 from weirkeeper.server.ports import refuse_taken
 from weirkeeper.server.ready import Readiness, expected_roles
 from weirkeeper.server.stopping import Stopping
@@ -41,12 +44,14 @@ class Start:
         settings: of this server.
         deployment: what the checks found.
         embedded: our own Postgres, or None when DATABASE_URL names another.
+        own: settings that this server makes itself.
         began: monotonic time at which the command was given.
     """
 
     settings: Settings
     deployment: Deployment
     embedded: EmbeddedDatabase | None
+    own: Mapping[str, str]
     began: float
 
     @property
@@ -60,7 +65,14 @@ class Start:
         return compose.stop_seconds(self.settings) + OTHERS
 
 
-def serve(settings: Settings, deployment: Deployment, stop: StopSignal, began: float) -> int:
+def serve(
+    settings: Settings,
+    deployment: Deployment,
+    stop: StopSignal,
+    began: float,
+    *,
+    receiver: bool = False,
+) -> int:
     """Run until a stop is asked for; return the exit code.
 
     Args:
@@ -68,6 +80,7 @@ def serve(settings: Settings, deployment: Deployment, stop: StopSignal, began: f
         deployment: what the checks found.
         stop: SIGTERM and SIGINT arrive here.
         began: monotonic time at which the command was given.
+        receiver: with our own Postgres, webhooks may be sent to a receiver on this machine.
 
     Raises:
         ConfigurationError: it cannot start.
@@ -81,7 +94,10 @@ def serve(settings: Settings, deployment: Deployment, stop: StopSignal, began: f
         cluster = database.find_cluster(settings, home) if settings.embedded else None
         refuse_taken(settings)
         embedded = database.prepare(cluster, settings, home, say) if cluster else None
-        start = Start(settings, deployment, embedded, began)
+        own = own_settings(home, receiver=receiver) if embedded else {}
+        for name, value in own.items():
+            hand_down(name, value)
+        start = Start(settings, deployment, embedded, own, began)
         with _supervised(start) as supervisor:
             _tell_when_ready(start, supervisor, stop)
             if not stop.requested:
@@ -103,7 +119,11 @@ def _supervised(start: Start) -> Iterator[Supervisor]:
     compose.complete(deployment.supervision, settings, deployment.queues, control, command)
     check_supervision(deployment, settings)
     configuration = compose.write(deployment.supervision, home)
-    more = {"embedded": start.embedded is not None, "queues": list(deployment.queues)}
+    more = {
+        "embedded": start.embedded is not None,
+        "queues": list(deployment.queues),
+        "settings": start.own,
+    }
     published.publish(home, start.url, _psql(start.embedded), more)
     supervisor = Supervisor(configuration, home, control)
     try:
@@ -120,7 +140,9 @@ def _tell_when_ready(start: Start, supervisor: Supervisor, stop: StopSignal) -> 
     addresses = Readiness(start.url, roles, supervisor, home / "log").wait(stop, say)
     if addresses is not None:
         seconds = SYSTEM.monotonic() - start.began
-        for line in greeting(home, start.url, addresses, seconds, start.deployment.app):
+        receiver = {"receiver": RECEIVER} if start.own.keys() >= LOCAL.keys() else {}
+        where, app = {**addresses, **receiver}, start.deployment.app
+        for line in greeting(home, start.url, where, seconds, app):
             say(line)
 
 

@@ -9,14 +9,16 @@ from pathlib import Path
 from panel.cli.demonstration import Report, demonstrate, quantile
 from panel.cli.desk import add_desk_arguments, open_desk
 from panel.cli.output import complain, milliseconds, print_json
-from panel.cli.terminal import Column, here
+from panel.cli.terminal import Column, clean, here
+from panel.cli.webhooks.trial import Trial
 from shared.config.settings import Settings
 from shared.config.spelling import command_line
 from shared.errors import NotFound
 from shared.postgres.connect import Use, connect
 
-HELP = "import notes into the running server, search them, and show what happened on the way"
+HELP = "notes into the running server, found by search, sent as webhooks; what happened on the way"
 ROOT = Path(__file__).resolve().parents[3]
+BODY = 160  # characters of a webhook that are shown
 UNCHANGED = "nothing had changed"
 HAPPENED = (Column("what", style=lambda _: "bold"), Column("figure", right=True), Column("more"))
 SEARCHES = (
@@ -37,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the demo; return 0 when everything that was written can be found, else 1."""
+    """Run the demo; return 0 when all that was written can be found, and was delivered, else 1."""
     folders = _folders(args.notes)
     url = Settings.load().database()
     with (
@@ -49,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         print_json(_plain(report))
     else:
         _print(report)
-    return 1 if report.not_searchable else 0
+    return 1 if report.not_searchable or report.webhooks.missing else 0
 
 
 def _folders(given: str | None) -> list[Path]:
@@ -79,6 +81,7 @@ def _print(report: Report) -> None:
     print()
     print(terminal.table(SEARCHES, [_searched(*search) for search in report.searches]))
     print()
+    _print_webhook(report.webhooks)
     metrics, listener = (report.addresses.get(role, "") for role in ("metrics", "listener"))
     if metrics:
         print(f"The same figures, as they are counted: curl -s http://{metrics}/metrics")
@@ -89,6 +92,19 @@ def _print(report: Report) -> None:
         )
     if job_id:
         print(f"Every attempt of it:                   {command_line()} jobs get {job_id}")
+
+
+def _print_webhook(trial: Trial) -> None:
+    """One delivery as it came, or why none did."""
+    if trial.why_not:
+        left = f"{trial.missing} webhooks did not come" if trial.address else "webhooks left out"
+        complain(f"{left}: {trial.why_not}")
+    for one in trial.verified[:1]:
+        body = clean(trial.came[one].body)
+        shown = body if len(body) <= BODY else f"{body[: BODY - 1]}…"
+        print(f"One webhook, as {trial.address} had it {milliseconds(trial.seconds[one])} after:")
+        print(f"  webhook-id {one}, signature ok\n  {shown}")
+        print("The receiver and its endpoint are gone again; to try it by hand: docs/webhooks.md\n")
 
 
 def _happened(report: Report) -> list[tuple[str, str, str]]:
@@ -124,6 +140,18 @@ def _happened(report: Report) -> list[tuple[str, str, str]]:
         _latency(
             "receipt", report.receipts, f"{report.receipts_indexed} of {singles} said indexed: true"
         ),
+        *_delivered(report.webhooks),
+    ]
+
+
+def _delivered(trial: Trial) -> list[tuple[str, str, str]]:
+    if not trial.address:
+        return []
+    more = f"{trial.missing} missing, {trial.again} more than once, each signature checked"
+    seconds = [trial.seconds[one] for one in trial.verified]
+    return [
+        ("webhooks received", f"{len(trial.verified):,}", more),
+        _latency("event → receiver", seconds, "one request at a time"),
     ]
 
 
@@ -177,6 +205,13 @@ def _plain(report: Report) -> dict[str, object]:
         "receipt_ms": _quantiles(report.receipts),
         "receipts": len(report.receipts),
         "receipts_indexed": report.receipts_indexed,
+        "webhooks": {
+            "received": len(report.webhooks.verified),
+            "missing": report.webhooks.missing,
+            "again": report.webhooks.again,
+            "why_not": report.webhooks.why_not,
+            "ms": _quantiles([report.webhooks.seconds[one] for one in report.webhooks.verified]),
+        },
         "searches": [
             {"query": query, "ms": seconds * 1000, "found": found}
             for query, seconds, found in report.searches

@@ -13,9 +13,11 @@ HELP = "start Postgres, schema and every process in the foreground"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--check", action="store_true", help="check everything, start nothing")
+    main.add_receiver_argument(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the server to its end; return its exit code."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # as SIGTERM, while the application is imported
-    return main.main(["--check"] if args.check else [])
+    given = {"--check": args.check, "--local-receiver": args.local_receiver}
+    return main.main([name for name, wanted in given.items() if wanted])

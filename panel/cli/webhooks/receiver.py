@@ -11,6 +11,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from starlette.applications import Starlette
@@ -22,7 +23,7 @@ from panel.cli.parsing import whole
 from panel.cli.terminal import clean
 from panel.cli.webhooks.verify import add_secret_argument, read_secret
 from shared.clock import SYSTEM
-from shared.config.loopback import check_loopback
+from shared.config.loopback import RECEIVER, check_loopback
 from shared.services import web
 from shared.services.stop import StopSignal
 from shared.webhooks.secret import Secret
@@ -35,7 +36,7 @@ REMEMBERED = 10_000  # ids
 def add_arguments(actions: Any) -> None:
     """Declare the action's arguments."""
     parser = actions.add_parser("receiver", help="receive, verify and print; until Ctrl-C")
-    parser.add_argument("--host", default="127.0.0.1", help="loopback address (127.0.0.1)")
+    parser.add_argument("--host", default=RECEIVER, help=f"loopback address ({RECEIVER})")
     parser.add_argument("--port", type=whole, default=8712, help="0 = a free one (8712)")
     add_secret_argument(parser, required=False)
     parser.add_argument("--answer", type=whole, default=204, metavar="N", help="status (204)")
@@ -49,31 +50,61 @@ def run(args: argparse.Namespace) -> int:
     """Receive until told to stop; return 0 when everything verified, else 1."""
     secret = read_secret(args.secret_file) if args.secret_file else None
     stop = StopSignal()
+
+    def tell(one: Came) -> None:
+        print(json.dumps(asdict(one)) if args.json else _line(one), flush=True)
+        if args.count is not None and receiving.number >= args.count:
+            stop.request()
+
+    receiving = Receiving(secret, tell, args.answer, args.retry_after)
     with closing(web.bind(check_loopback(args.host), args.port, "--port")) as bound:
-        receiving = Receiving(secret, args, stop.request)
         stop.install()
         print(f"receives on http://{web.address(bound)}/", flush=True)
         web.serve(receiving.app(), bound, stop)
     return 1 if receiving.wrong else 0
 
 
+@dataclass(frozen=True, slots=True)
+class Came:
+    """One request.
+
+    Attributes:
+        id: its webhook-id.
+        time: the how manyth with this id.
+        problem: "" = it verifies.
+        why: what is wrong, for people.
+    """
+
+    id: str
+    time: int
+    problem: str
+    why: str
+    body: str
+
+
 class Receiving:
-    """What came so far.
+    """What answers every POST, and knows what came so far.
 
     Args:
         secret: to verify with; None = nothing is verified.
-        args: answer, retry_after, count, json.
-        enough: called when `count` requests have come.
+        tell: called with each request, on the event loop.
+        answer: status of every answer.
+        retry_after: a header of every answer, too.
     """
 
     def __init__(
-        self, secret: Secret | None, args: argparse.Namespace, enough: Callable[[], None]
+        self,
+        secret: Secret | None,
+        tell: Callable[[Came], None],
+        answer: int = 204,
+        retry_after: str | None = None,
     ) -> None:
         self._secret = secret
-        self._args = args
-        self._enough = enough
+        self._tell = tell
+        self._answer = answer
+        self._headers = {"retry-after": retry_after} if retry_after else None
         self._seen: OrderedDict[str, int] = OrderedDict()
-        self._number = 0
+        self.number = 0
         self.wrong = 0
 
     def app(self) -> Starlette:
@@ -85,17 +116,11 @@ class Receiving:
         body = await _body(request)
         if body is None:
             return PlainTextResponse("too large\n", 413)
-        told = self._verdict(request, body)
-        print(json.dumps(told) if self._args.json else _line(told), flush=True)
-        self._number += 1
-        if self._args.count is not None and self._number >= self._args.count:
-            self._enough()
-        later = self._args.retry_after
-        return Response(
-            status_code=self._args.answer, headers={"retry-after": later} if later else None
-        )
+        self.number += 1
+        self._tell(self._came(request, body))
+        return Response(status_code=self._answer, headers=self._headers)
 
-    def _verdict(self, request: Request, body: bytes) -> dict[str, Any]:
+    def _came(self, request: Request, body: bytes) -> Came:
         message = request.headers.get(ID, "")
         times = self._seen.pop(message, 0) + 1
         self._seen[message] = times
@@ -107,8 +132,7 @@ class Receiving:
             found = verify(self._secret, request.headers, body, now=now)
             problem, why = found.problem, found.told
             self.wrong += not found.ok
-        told = {"id": message, "time": times, "problem": problem, "why": why}
-        return {**told, "body": body.decode("utf-8", "replace")}
+        return Came(message, times, problem, why, body.decode("utf-8", "replace"))
 
 
 async def _body(request: Request) -> bytes | None:
@@ -121,7 +145,7 @@ async def _body(request: Request) -> bytes | None:
     return bytes(got)
 
 
-def _line(told: dict[str, Any]) -> str:
-    verdict = f"{told['problem']} ({told['why']})" if told["problem"] else "verified"
-    again = f", time {told['time']}" if told["time"] > 1 else ""
-    return f"{clean(told['id'])}{again}: {clean(verdict)}: {clean(told['body'])}"
+def _line(one: Came) -> str:
+    verdict = f"{one.problem} ({one.why})" if one.problem else "verified"
+    again = f", time {one.time}" if one.time > 1 else ""
+    return f"{clean(one.id)}{again}: {clean(verdict)}: {clean(one.body)}"
