@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -81,6 +80,18 @@ def test_a_list_begins_with_what_waits_and_goes_on_with_the_newest(desk, log):
     assert [e.state for e in found] == ["pending"] * 2 + ["poisoned"] + ["fanned_out"] * 3
     assert [e.failures for e in found] == [0, 0, 5, 0, 0, 0]
     assert all(e.data is None and e.deliveries == () for e in found)
+
+
+def test_events_of_one_pass_keep_their_order(desk, ops, log):
+    desk.record_many("quiet", 60)
+    desk.record("order.paid", "order/1")
+    last = desk.record("order.line.added", "order/1")
+    assert desk.relay.turn().rows == 62
+    found = log.list(Filter(), limit=500)
+    assert found[0].id == last
+    assert [e.subject for e in found[2:]] == [f"n/{n}" for n in range(60, 0, -1)]
+    newest = call(ops, "events.dry_run", {"limit": 2})
+    assert {row.type: row.events for row in newest} == {"order.paid": 1, "order.line.added": 1}
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4])
@@ -194,12 +205,11 @@ def test_200_poison_events_at_the_head_hold_up_nobody_and_are_requeued_at_once(d
         " select 'order.paid', 'bad' from generate_series(1, 200)"
     )
     desk.record_many("order.paid", 500)
-    began, turns = time.monotonic(), 0
+    turns = 0
     while desk.count("event_fanout") < 500:
         desk.relay.turn()
         turns += 1
     assert turns <= 5
-    assert time.monotonic() - began < 5
     assert desk.count("event_failure") == 200
 
     while desk.rows("select 1 from weirkeeper.event_failure where poisoned_at is null"):

@@ -94,10 +94,17 @@ def test_a_savepoint_undoes_the_event_alone(conn, record):
 
 
 @WAYS
-def test_a_wake_fits_whatever_the_subject(conn, record):
-    record(conn, subject="é" * 2048)
-    conn.commit()
-    assert count(conn, "weirkeeper.event") == 1
+def test_a_wake_fits_whatever_the_subject(conn, record, database_url):
+    subject = "𝕏" * 2048
+    assert len(subject.encode()) > 8000, "more than a notice holds"
+    with psycopg.connect(database_url, autocommit=True) as sleeper:
+        sleeper.execute("listen weirkeeper_relay")
+        sleeper.execute("select pg_advisory_lock(1464160587, 0), pg_advisory_lock(1464160587, 1)")
+        record(conn, subject=subject)
+        conn.commit()
+        assert [n.payload for n in sleeper.notifies(timeout=5, stop_after=1)] == [""]
+    row = conn.execute("select subject from weirkeeper.event").fetchone()
+    assert row == (subject,), "literally"
 
 
 def test_without_a_transaction_a_record_is_its_own(database_url):
@@ -146,6 +153,7 @@ def test_an_undeclared_type_is_refused(conn):
         {"subject": "a\0b"},
         {"subject": "\udfff"},
         {"subject": "x" * 2049},
+        {"subject": "x" * 9000},
         {"subject": 17},
         {"owner_id": "x" * 201},
         {"owner_id": 17},

@@ -207,9 +207,8 @@ def test_a_row_put_in_line_twice_does_nothing_twice(desk):
 def test_announcements_come_after_the_commit_100_ids_each(desk):
     with psycopg.connect(desk.url, autocommit=True) as waiting:
         waiting.execute("listen weirkeeper_fanout")
-        desk.record_many("quiet", 217)
-        desk.relay.turn()
-        desk.relay.turn()
+        desk.record_many("quiet", 217, prefix="x" * 2040)
+        assert [desk.relay.turn().rows for _ in range(2)] == [200, 17]
         payloads = [notice.payload for notice in waiting.notifies(timeout=5, stop_after=3)]
     ids = [event for payload in payloads for event in payload.split(",")]
     assert [len(payload.split(",")) for payload in payloads] == [100, 100, 17]

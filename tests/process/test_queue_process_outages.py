@@ -7,10 +7,12 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import psycopg
 import pytest
 
+from tests.support.bounds import at_most
 from tests.support.cluster import ThrowawayCluster, frozen
 from tests.support.databases import Databases
 from tests.support.processes import Programs
@@ -72,6 +74,40 @@ def test_a_crash_of_the_server_loses_nothing(queue: TestQueue, cluster: Throwawa
     until(lambda: all(queue.final(job, 30) for job in jobs), 1, "all are final")
     assert {queue.final(job)["state"] for job in jobs} == {"completed"}
     assert all(queue.effects(job, "end") for job in jobs)
+
+
+def test_after_a_restart_of_the_server_it_is_woken_again_and_does_not_only_poll(
+    queue: TestQueue, cluster: ThrowawayCluster
+) -> None:
+    """A writer that gives no notice is found by the poll; the others start well before that."""
+    queue.start()
+    cluster.stop_fast()
+    cluster.start()
+    queue.conn.close()
+    queue.conn = _connected_again(queue)
+    until(lambda: _asleep(queue), 5, "it listens and sleeps again")
+    took: dict[str, list[float]] = {"on": [], "off": []}
+    for _ in range(5):
+        for wake, seconds in took.items():
+            until(lambda: _asleep(queue), 10, "it sleeps")
+            queue.conn.execute(f"set weirkeeper.wake = {wake}")
+            job = queue.enqueue("ok")
+            committed = time.monotonic()
+            queue.begun(job)
+            seconds.append(time.monotonic() - committed)
+    assert median(took["on"]) < median(took["off"]) / 2, took
+    assert min(took["on"]) < at_most(0.2, busy=1.0), took
+
+
+def _asleep(queue: TestQueue) -> bool:
+    """Whether the process sleeps: both locks of its queue are held."""
+    row = queue.conn.execute(
+        "select count(*) = 2 from pg_locks l join weirkeeper.queue q on l.objid in (2 * q.no, 2 * q.no + 1)"
+        " where l.locktype = 'advisory' and l.granted and l.mode = 'ExclusiveLock'"
+        " and l.classid = 1464160587 and q.name = 't'"
+        " and l.database = (select oid from pg_database where datname = current_database())"
+    ).fetchone()
+    return row is not None and bool(row[0])
 
 
 def _connected_again(queue: TestQueue) -> psycopg.Connection[tuple[object, ...]]:

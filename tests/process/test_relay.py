@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import statistics
 import threading
@@ -250,6 +251,45 @@ def test_it_backs_off_while_passes_fail_and_goes_on_after(programs, conn, databa
     conn.execute("alter table weirkeeper.elsewhere rename to event_fanout")
     until(lambda: fanned(conn, event), 10, "it is fanned out")
     assert one(conn, "select count(*) from weirkeeper.event_failure") == 0
+
+
+def test_in_a_read_only_database_change_and_event_fail_together_and_passes_grow_rare(programs):
+    """As a standby after a failover; the same classes of error as a disk that is full."""
+    cluster = ThrowawayCluster()
+    try:
+        url = Databases(cluster.url).create()
+        program = programs.start("relay", env={"DATABASE_URL": url})
+        with psycopg.connect(url, autocommit=True, row_factory=dict_row) as conn:
+            until(lambda: one(conn, PHASE) == "ready", 20, "it is ready")
+            conn.execute("create table orders (id integer)")
+            read_only(conn, "on")
+            for statement in ("insert into orders values (1)", RECORD % "'note://1'"):
+                with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+                    conn.execute(statement)
+            until(lambda: len(waits(program)) >= 2, 30, "two passes failed")
+            read_only(conn, "off")
+            event = one(conn, RECORD, "note://1")
+            assert one(conn, "select count(*) from orders") == 0
+            assert one(conn, "select count(*) from weirkeeper.event") == 1
+            until(lambda: fanned(conn, event), 30, "it goes on by itself")
+        first, second = waits(program)[:2]
+        assert second > 1.5 * first
+        assert program.terminate() == 0
+    finally:
+        cluster.stop()
+
+
+def read_only(conn, state):
+    """Switch a whole server, the sessions that are open included."""
+    conn.execute(f"alter system set default_transaction_read_only = {state}")
+    conn.execute("select pg_reload_conf()")
+    until(lambda: one(conn, "show default_transaction_read_only") == state, 5, "it is known")
+
+
+def waits(program):
+    """Seconds until the next pass, of each that failed."""
+    found = re.findall(r"a relay pass failed, the next one is in ([\d.]+) s", program.text())
+    return [float(seconds) for seconds in found]
 
 
 def test_check_tells_the_routes_and_starts_nothing(programs, conn):

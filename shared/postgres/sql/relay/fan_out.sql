@@ -86,11 +86,12 @@ with turn as materialized (
   order by n.seq, n.subscription
   returning queue
 ), fanned as (
+  -- In order of events: lists say "newest first" by the moment that each row is given as it is written.
   insert into weirkeeper.event_fanout (event_id, jobs)
   select n.event_id,
          coalesce(jsonb_object_agg(n.subscription, n.job_id)
                     filter (where n.subscription is not null), '{}')
-  from numbered n group by n.event_id
+  from numbered n group by n.event_id order by min(n.seq)
 ), lined as (
   insert into weirkeeper.endpoint_line (endpoint_id, event_seq, event_id)
   select w.id, n.event_seq, n.event_id
