@@ -179,7 +179,7 @@ class Inspector(Protocol):
 
         Args:
             wanted: which.
-            told: called after each batch with the number so far.
+            told: called with the number so far, after each batch that moved any.
 
         Returns:
             How many.
@@ -191,7 +191,7 @@ class Inspector(Protocol):
 
         Args:
             wanted: which.
-            told: called after each batch with the number so far.
+            told: called with the number so far, after each batch that moved any.
 
         Returns:
             How many.

@@ -72,14 +72,16 @@ class MemoryInspector:
         with self._store.lock:
             rows = [r for r in self._wanted(wanted) if r.state in (DISCARDED, CANCELLED)]
             total = sum(map(self._retried, rows))
-        told(total)
+        if total:
+            told(total)
         return total
 
     def cancel_many(self, wanted: JobFilter, *, told: Callable[[int], None] = untold) -> int:
         """Cancel many; see shared.jobs.port.Inspector.cancel_many."""
         with self._store.lock:
             total = sum(moves.cancel(self._store, row) for row in [*self._wanted(wanted)])
-        told(total)
+        if total:
+            told(total)
         return total
 
     def pause(self, *, queue: str | None = None, kind: str | None = None) -> None:

@@ -150,12 +150,17 @@ def explain(desk: Desk, arguments: One) -> Explanation:
 
 def retry(desk: Desk, arguments: One) -> Standing:
     """Run a job once more."""
-    return Standing(arguments.id, desk.inspector.retry(arguments.id))
+    return _standing(arguments.id, desk.inspector.retry(arguments.id))
 
 
 def cancel(desk: Desk, arguments: One) -> Standing:
     """End a job."""
-    return Standing(arguments.id, desk.inspector.cancel(arguments.id))
+    return _standing(arguments.id, desk.inspector.cancel(arguments.id))
+
+
+def _standing(job_id: str, state: str) -> Standing:
+    """A job that was found, by the id that it has: what was asked for may begin with zeros."""
+    return Standing(str(int(job_id)), state)
 
 
 def retry_all(desk: Desk, arguments: Many) -> Number:

@@ -147,8 +147,10 @@ class PostgresInspector:
         total = 0
         for state in states if wanted.state is None else {wanted.state}.intersection(states):
             for ids in self._pages.of(replace(wanted, state=state), None, controls.BATCH):
-                total += sum(moved.changed for moved in move(self._conn, ids))
-                told(total)
+                changed = sum(moved.changed for moved in move(self._conn, ids))
+                total += changed
+                if changed:
+                    told(total)
         return total
 
     def _described(self, ids: Sequence[int], state: str | None = None) -> Sequence[Job]:

@@ -48,7 +48,7 @@ def test_jobs_are_found_explained_cancelled_and_retried(queue, ask):
     told = ask("jobs", "explain", second)
     assert (told["where"], told["waits_for"]) == ("scheduled", "time")
     assert ask("jobs", "retry", second) == {"id": second, "state": "pending"}
-    assert ask("jobs", "cancel", first) == {"id": first, "state": "cancelled"}
+    assert ask("jobs", "cancel", f"00{first}") == {"id": first, "state": "cancelled"}
     assert ask("jobs", "cancel-all", "--kind", "t.size") == {"jobs": 1}
     assert ask("jobs", "retry-all", "--all") == {"jobs": 2}
     kinds = {kind["kind"]: kind for kind in ask("jobs", "overview")}
@@ -77,6 +77,7 @@ def test_people_read_words(queue, say):
     code, text = say("jobs", "cancel-all", "--tag", "red")
     assert code == 0
     assert "1 jobs so far" in text
+    assert say("jobs", "cancel-all", "--tag", "red") == (0, "0 jobs cancelled, or being stopped\n")
     assert "1 jobs cancelled, or being stopped" in text
     assert "red" in say("jobs", "get", job)[1]
     assert "t.ok" in say("jobs", "overview")[1]
