@@ -633,7 +633,7 @@ function weirkeeper.admit(ids bigint[], of_epoch bigint, of_token bigint) return
 
 function weirkeeper.call_parked(names text[], at_most integer[] DEFAULT NULL::integer[]) returns integer
   plpgsql volatile set enable_seqscan=off
-  sha256 719a6c73607c1b153db6d368e14c3d55356d8f23104bc8c1a53c9f7a36beee5f  -- Internal: puts the oldest parked jobs of keys in line while there are places; how many.
+  sha256 886cb08f81bc1f1b9b2a0155f5bf0897c0c73dc465193260981ebd26488e2a27  -- Internal: puts the oldest parked jobs of keys in line while there are places; how many.
 
 function weirkeeper.cancel_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean)
   plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
