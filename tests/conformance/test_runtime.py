@@ -155,7 +155,10 @@ def test_39_drain_gives_back_interrupts_and_requeues(queue: TestQueue) -> None:
     assert queue.final(running)["state"] == "cancelled"
 
 
-def test_40_a_job_that_kills_its_children_ends_and_the_others_go_on(queue: TestQueue) -> None:
+def test_40_a_job_that_kills_its_children_ends_and_a_kind_that_does_is_set_aside(
+    queue: TestQueue,
+) -> None:
+    """One job: by its attempts. Several of a kind: it is paused, and runs when somebody says so."""
     program = queue.start()
     deadly = queue.enqueue("die")
     others = [queue.enqueue("ok") for _ in range(20)]
@@ -163,4 +166,22 @@ def test_40_a_job_that_kills_its_children_ends_and_the_others_go_on(queue: TestQ
     assert (last["state"], last["attempt"]) == ("discarded", 3)
     assert queue.outcomes(deadly) == ["crashed"] * 3
     assert {queue.final(job)["attempt"] for job in others} == {1}
+
+    mended = queue.programs.home / "mended"
+    kind = [queue.enqueue("die", {"unless": str(mended)}, max_attempts=50) for _ in range(4)]
+    inspector = PostgresInspector(queue.conn)
+    said = until(lambda: quarantined(queue), 30, "the kind is quarantined")
+    assert "children in a row died" in said
+    until(lambda: all(queue.where(job) != ["running"] for job in kind), 10, "none of it runs")
+    begun = [len(queue.effects(job)) for job in kind]
+    assert queue.final(queue.enqueue("ok"))["outcome"] == "completed"
+    assert [len(queue.effects(job)) for job in kind] == begun
+    mended.touch()
+    inspector.resume(kind="t.die")
+    assert {queue.final(job, 30)["outcome"] for job in kind} == {"completed"}
     assert program.running()
+
+
+def quarantined(queue: TestQueue) -> str | None:
+    row = queue.conn.execute("select quarantine from weirkeeper.paused").fetchone()
+    return row and row[0]
