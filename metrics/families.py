@@ -54,6 +54,10 @@ FROM_DATABASE = (
     ),
     Gauge("db_oldest_transaction_seconds", "Age of the database's oldest open transaction."),
     Gauge("db_xmin_age_seconds", "Age of the server's oldest snapshot: dead rows stay so long."),
+    Gauge(
+        "db_xmin_age_transactions",
+        "The same in transactions, and of replication slots and standbys as well.",
+    ),
     Gauge("notify_queue_usage", "Share of the notify queue in use; at 1 commits fail."),
     Gauge("drain_last_timestamp_seconds", "When a slot's last stop ended.", ("slot",)),
     Gauge("drain_last_phase_seconds", "Phases of a slot's last stop.", ("slot", "phase")),

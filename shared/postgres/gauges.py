@@ -95,13 +95,14 @@ def _processes(conn: Connection) -> list[Reading]:
 
 
 def _server(conn: Connection) -> list[Reading]:
-    [(budget, transaction, xmin, queue)] = _rows(conn, statement("gauges/server"), {})
+    [(budget, transaction, xmin, held, queue)] = _rows(conn, statement("gauges/server"), {})
     sessions = _rows(conn, statement("gauges/connections"), {})
     return [
         Reading("db_connection_budget", (), budget),
         Reading("db_connections_needed", (), needed_by_all(conn)),
         Reading("db_oldest_transaction_seconds", (), max(0.0, transaction)),
         Reading("db_xmin_age_seconds", (), max(0.0, xmin)),
+        Reading("db_xmin_age_transactions", (), held),
         Reading("notify_queue_usage", (), queue),
         *(Reading("db_connections", (role, state), count) for role, state, count in sessions),
     ]

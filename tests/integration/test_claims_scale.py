@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import statistics
+import struct
 import time
+from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -12,6 +14,9 @@ from shared.jobs.work import Finish
 from shared.postgres.claims import Claims
 from shared.postgres.completions import finish
 from shared.postgres.connect import Use, connect
+from shared.postgres.gauges import areas, open_gauges
+from tests.support.cluster import FAST, ThrowawayCluster
+from tests.support.databases import Databases
 from tests.support.waiting import until
 
 KIND = "corpus.index"
@@ -57,28 +62,97 @@ def test_the_plan_made_on_an_empty_queue_is_right_for_a_full_one(conn, database_
     assert many < 2 * few + 0.002, f"{few * 1000:.1f} → {many * 1000:.1f} ms"
 
 
+@contextmanager
+def snapshot(url):
+    """A reader in REPEATABLE READ."""
+    with psycopg.connect(url) as reader:
+        reader.execute("set transaction isolation level repeatable read")
+        reader.execute("select count(*) from weirkeeper.job")
+        yield
+
+
+@contextmanager
+def prepared(url):
+    """A transaction that is prepared and forgotten."""
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute("begin")
+        other.execute("select pg_current_xact_id()")
+        other.execute("prepare transaction 'forgotten'")
+        yield
+        other.execute("rollback prepared 'forgotten'")
+
+
+@contextmanager
+def slot(url):
+    """A replication slot whose standby told what it still reads, and went away."""
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute("select pg_create_physical_replication_slot('gone', true)")
+        lsn, xid = other.execute(
+            "select pg_current_wal_lsn()::text, pg_snapshot_xmin(pg_current_snapshot())::text::int8"
+        ).fetchone()
+        standby = psycopg.connect(url, autocommit=True, replication="database")
+        standby.pgconn.exec_(f"START_REPLICATION SLOT gone PHYSICAL {lsn}".encode())
+        feedback = struct.pack("!cqIIII", b"h", 0, xid & 0xFFFFFFFF, xid >> 32, 0, 0)
+        standby.pgconn.put_copy_data(feedback)
+        standby.pgconn.flush()
+        look = "select xmin is not null from pg_replication_slots where slot_name = 'gone'"
+        until(lambda: other.execute(look).fetchone() == (True,), 10, "the slot holds the xmin")
+        standby.close()
+        yield
+        idle = "select not active from pg_replication_slots where slot_name = 'gone'"
+        until(lambda: other.execute(idle).fetchone() == (True,), 10, "nobody uses the slot")
+        other.execute("select pg_drop_replication_slot('gone')")
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """A server of its own: a slot and a prepared transaction hold up every database of theirs."""
+    cluster = ThrowawayCluster({**FAST, "max_prepared_transactions": "2"})
+    yield Databases(cluster.url)
+    cluster.stop()
+
+
+def work_off(session, jobs):
+    """Run so many jobs; the medians of a claim in the first and the last fifth, in seconds."""
+    claims, taken = Claims(session, "index", 1), []
+    for _ in range(jobs // 100):
+        began = time.perf_counter()
+        batch = claims.claim([KIND], 100)
+        taken.append(time.perf_counter() - began)
+        finish(session, 1, [Finish(c.job_id, c.token) for c in batch])
+    part = len(taken) // 5
+    first, last = (statistics.median(p) for p in (taken[:part], taken[-part:]))
+    return claims, first, last
+
+
+@pytest.mark.parametrize("hold", [prepared, slot])
+def test_nor_do_those_that_something_forgotten_keeps(alone, hold):
+    url = alone.create()
+    with (
+        hold(url),
+        psycopg.connect(url, autocommit=True) as conn,
+        connect(url, "test", Use.HOT) as session,
+    ):
+        add(conn, 10_000)
+        _, first, last = work_off(session, 10_000)
+        conn.execute("vacuum weirkeeper.ready")
+        dead = "select n_dead_tup from pg_stat_user_tables where relname = 'ready'"
+        until(lambda: conn.execute(dead).fetchone()[0] >= 10_000, 10, "all of them are kept")
+        assert last < 2 * first + 0.001, f"{first * 1000:.2f} → {last * 1000:.2f} ms"
+        with open_gauges(url, "test") as reader:
+            told = {r.name: r.value for r in areas([KIND])["server"](reader)}
+        assert told["db_xmin_age_transactions"] >= 200, "each claim and finish was one"
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "jobs", [10_000, pytest.param(300_000, marks=[pytest.mark.slow, pytest.mark.soak])]
 )
 def test_dead_rows_that_an_old_snapshot_keeps_do_not_slow_claims(conn, database_url, jobs):
     """Vacuum cannot take what a reader might still see; neither work nor idle looks pass over it."""
-    with (
-        psycopg.connect(database_url) as reader,
-        connect(database_url, "test", Use.HOT) as session,
-    ):
-        reader.execute("set transaction isolation level repeatable read")
-        reader.execute("select count(*) from weirkeeper.job")
+    with snapshot(database_url), connect(database_url, "test", Use.HOT) as session:
         add(conn, jobs)
-        claims = Claims(session, "index", 1)
-        taken = []
-        for _ in range(jobs // 100):
-            began = time.perf_counter()
-            batch = claims.claim([KIND], 100)
-            taken.append(time.perf_counter() - began)
-            finish(session, 1, [Finish(c.job_id, c.token) for c in batch])
-        part = len(taken) // 5
-        first, last = (statistics.median(p) for p in (taken[:part], taken[-part:]))
+        claims, first, last = work_off(session, jobs)
         assert last < 2 * first + 0.001, f"{first * 1000:.2f} → {last * 1000:.2f} ms"
 
         assert claims.claim([KIND], 100) == []
