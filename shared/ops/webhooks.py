@@ -141,6 +141,11 @@ def list_endpoints(desk: Desk, _: Nothing) -> list[Endpoint]:
     return desk.webhooks.endpoints(desk.owner_id)
 
 
+def get_endpoint(desk: Desk, arguments: One) -> Endpoint:
+    """Show one endpoint."""
+    return desk.webhooks.get(desk.owner_id, arguments.id)
+
+
 def event_types(desk: Desk, _: Nothing) -> list[Type]:
     """List the types that may be sent."""
     return [Type(name, text) for name, text in desk.webhooks.event_types()]
@@ -192,6 +197,7 @@ def send_test(desk: Desk, arguments: One) -> Recorded:
 
 def deliveries(desk: Desk, arguments: Page) -> list[Delivery]:
     """List what was sent."""
+    desk.webhooks.get(desk.owner_id, arguments.id)
     return desk.webhooks.deliveries(
         desk.owner_id,
         arguments.id,
@@ -208,6 +214,7 @@ def attempts(desk: Desk, arguments: One) -> list[Attempt]:
 
 def missed(desk: Desk, arguments: After) -> list[Missed]:
     """Read what a receiver may have missed."""
+    desk.webhooks.get(desk.owner_id, arguments.id)
     return desk.webhooks.missed(desk.owner_id, arguments.id, arguments.after, arguments.limit)
 
 
@@ -255,6 +262,7 @@ OPERATIONS = (
     Operation(
         "webhooks.list", "List endpoints, newest first.", Nothing, list[Endpoint], list_endpoints
     ),
+    Operation("webhooks.get", "Show one endpoint.", One, Endpoint, get_endpoint),
     Operation(
         "webhooks.event_types", "List the types that may be sent.", Nothing, list[Type], event_types
     ),

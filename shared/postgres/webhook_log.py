@@ -60,6 +60,7 @@ class PostgresWebhookLog(Rows):
         """What was sent and answered."""
         params = {"id": number(delivery_id), "owner_id": owner_id}
         with translated():
+            self._having(owner_id, delivery_id, None)
             return [attempt(row) for row in self._all("deliveries/attempts", params)]
 
     def missed(self, owner_id: str, endpoint_id: str, after: str, limit: int = 50) -> list[Missed]:
@@ -94,23 +95,34 @@ class PostgresWebhookLog(Rows):
         """Send a delivery, or all of an event, once more."""
         if (delivery_id is None) == (event_id is None):
             raise InvalidArguments("redeliver: expected a delivery or an event; give one of them")
-        params: dict[str, Any] = {
-            "owner_id": owner_id,
-            "id": None if delivery_id is None else number(delivery_id),
-            "event_id": None if event_id is None else uuid(event_id),
-        }
         with translated(), self._conn.transaction():
-            found = self._all("deliveries/of_event", params)
-            if not found:
-                raise NotFound(
-                    f"delivery: expected one of yours; got {delivery_id or event_id!r}; {NONE}"
-                )
+            found = self._having(owner_id, delivery_id, event_id)
             deliveries = PostgresDeliveries(self._conn)
             started = [
                 deliveries.add(int(endpoint_id), event, NO_BODY, "manual", FIRST)
                 for _, endpoint_id, event, _ in found
             ]
         return [one for one in started if one is not None]
+
+    def _having(self, owner_id: str, delivery_id: str | None, event_id: str | None) -> list[Any]:
+        """Rows of a delivery, or of all of an event.
+
+        Raises:
+            NotFound: there is none.
+        """
+        params: dict[str, Any] = {
+            "owner_id": owner_id,
+            "id": None if delivery_id is None else number(delivery_id),
+            "event_id": None if event_id is None else uuid(event_id),
+        }
+        if found := self._all("deliveries/of_event", params):
+            return found
+        if delivery_id is not None:
+            expected, got = "delivery: expected the id of one of yours", delivery_id[:40]
+        else:
+            expected = "event: expected the id of one that was sent to an endpoint of yours"
+            got = str(event_id)
+        raise NotFound(f"{expected}; got {got!r}; {NONE}")
 
 
 def uuid(given: str) -> str:

@@ -26,6 +26,7 @@ class Facts:
     Attributes:
         wanted: the endpoint's patterns fit the event's type.
         behind: in strict order, an older delivery comes first.
+        contact: who is told by mail that the endpoint fails, or was disabled.
     """
 
     event_type: str | None
@@ -53,6 +54,8 @@ class Facts:
     result: str | None
     phases: dict[str, float] | None
     behind: bool
+    failing_since: str | None
+    contact: str | None
 
     def told(self) -> dict[str, Any]:
         """Those that say something."""
@@ -63,7 +66,17 @@ class Facts:
 def explain(facts: Facts) -> Told:
     """One plain sentence, and the facts behind it."""
     sentence = _not_sent(facts) if facts.delivery_id is None else _delivery(facts)
-    return Told(sentence, facts.told())
+    return Told(sentence + _notice(facts), facts.told())
+
+
+def _notice(facts: Facts) -> str:
+    """Who is told of an endpoint that fails, or is disabled by itself."""
+    if facts.disabled_reason == "manual" or (facts.enabled and facts.failing_since is None):
+        return ""
+    if facts.contact is None:
+        return " The endpoint has no contact that could be told by mail."
+    when = "when it has failed for long" if facts.enabled else "of that"
+    return f" Its contact, {facts.contact}, is told {when}, if mail is configured."
 
 
 def _not_sent(facts: Facts) -> str:
@@ -111,7 +124,7 @@ def _delivery(facts: Facts) -> str:
         ),
         (
             facts.not_before is not None,
-            f"Waits until {facts.not_before}: the endpoint asked for a pause{last}.",
+            f"Waits until {facts.not_before}: it asked for a pause, or was not reached{last}.",
         ),
         (
             facts.next_at is not None,

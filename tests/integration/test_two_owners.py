@@ -40,6 +40,7 @@ def about(what: str, **more: Any) -> Arguments:
 # Operations on what an owner has; the last that are listed end what the others need.
 OWNED: dict[str, Arguments] = {
     "webhooks.list": lambda _: {},
+    "webhooks.get": about("endpoint"),
     "webhooks.event_types": lambda _: {},
     "webhooks.create": lambda _: NEW,
     "webhooks.update": about("endpoint", description="another's"),

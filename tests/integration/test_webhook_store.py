@@ -205,8 +205,10 @@ def test_a_redelivery_begins_a_new_round_of_the_same_delivery(hooks):
     assert bytes(again["body"]) == bytes(before["body"])
     assert again["job_id"] != before["job_id"]
     assert hooks.webhooks.redeliver("me", event_id=event) == []  # it is on its way
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound, match="event: expected the id of one that was sent"):
         hooks.webhooks.redeliver("me", event_id=NOBODYS)
+    with pytest.raises(NotFound, match="delivery: expected the id of one of yours"):
+        hooks.webhooks.attempts("me", "999999")
 
 
 def test_a_receiver_reads_what_it_missed_in_order(hooks):

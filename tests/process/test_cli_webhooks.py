@@ -64,6 +64,19 @@ def test_check_url_names_the_rule(url, environ, expected):
         assert rest[0].startswith(f"rule: {expected} (")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("update", "1"), "update: expected something to change; got nothing"),
+        (("update", "1", "--header", "x-key"), "--header: expected NAME=VALUE; got 'x-key'"),
+    ],
+)
+def test_what_is_forgotten_is_named(arguments, told):
+    done = run(*arguments)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"weirkeeper webhooks: {told}")
+
+
 def test_check_url_for_programs():
     told = json.loads(run("check-url", "https://10.0.0.1/", "--json").stdout)
     assert (told["allowed"], told["rule"], told["addresses"]) == (False, "ip", [])

@@ -12,7 +12,7 @@ from shared.app import App
 from shared.config.loopback import RECEIVER
 from shared.errors import NotFound
 from shared.postgres.catalog import declare
-from tests.support.flow import Flow, cli, write_notes
+from tests.support.flow import Flow, answer, cli, write_notes
 from tests.support.hooks import LOCAL
 
 
@@ -38,7 +38,11 @@ def let_webhooks(programs, flow):
     programs.start("workers", "webhook")
     flow.until_ready("webhook")
     old = ("https://nobody.example.org/", "--type", "corpus.*", "--description", "weirkeeper demo")
-    assert cli(programs, "webhooks", "create", *old).wait(30) == 0
+    made = answer(programs, "webhooks", "create", *old)
+    shown = cli(programs, "webhooks", "get", made["id"])
+    assert shown.wait(30) == 0
+    assert 'event_types: ["corpus.*"]\n' in shown.text()
+    assert made["secret"] not in shown.text()
 
 
 def report(programs, *arguments):

@@ -184,6 +184,7 @@ def test_the_last_failure_gives_up_and_says_so(site):
     told = site.hooks.webhooks.explain("me", endpoint, event)
     assert "Given up" in told.sentence
     assert "redirect_not_followed" in told.sentence
+    assert told.sentence.endswith("The endpoint has no contact that could be told by mail.")
 
 
 def test_gone_holds_what_waits_tells_its_contact_and_resuming_sends_it(site):
@@ -208,6 +209,7 @@ def test_gone_holds_what_waits_tells_its_contact_and_resuming_sends_it(site):
         until(lambda: len(site.states()) >= 1, 10, "its deliveries stand")
         held = site.hooks.webhooks.explain("me", endpoint, events[0])
         assert held.sentence.startswith("Held: the endpoint answered that it is gone")
+        assert "Its contact, ann@example.org, is told of that" in held.sentence
         [letter] = until(lambda: mail.letters, 30, "its contact is told")
         [told] = site.hooks.rows(
             "select id::text from weirkeeper.event where type = 'webhook.endpoint.disabled'"

@@ -149,9 +149,10 @@ def _delivered(trial: Trial) -> list[tuple[str, str, str]]:
         return []
     more = f"{trial.missing} missing, {trial.again} more than once, each signature checked"
     seconds = [trial.seconds[one] for one in trial.verified]
+    row = ("webhooks received", f"{len(trial.verified):,}", more)
     return [
-        ("webhooks received", f"{len(trial.verified):,}", more),
-        _latency("event → receiver", seconds, "one request at a time"),
+        row,
+        *([_latency("event → receiver", seconds, "one request at a time")] * bool(seconds)),
     ]
 
 

@@ -13,7 +13,9 @@ from typing import Any
 from panel.cli.desk import add_desk_arguments, open_desk
 from panel.cli.output import print_json
 from panel.cli.parsing import whole
+from panel.cli.terminal import clean
 from panel.cli.webhooks import told
+from shared.errors import InvalidArguments
 from shared.ops.table import call
 from shared.webhooks.body import FORMATS
 from shared.webhooks.endpoint import ORDERINGS
@@ -30,6 +32,7 @@ _FIELDS = (
 def add_arguments(actions: Any) -> None:
     """Declare the actions."""
     _action(actions, "list", "your endpoints, newest first", _nothing, told.endpoints)
+    _on_one(actions, "get", "all about one endpoint", told.whole)
     _action(actions, "event-types", "types that may be sent", _nothing, told.types)
     create = _action(
         actions, "create", "add an endpoint; its secret is shown once", _given, told.secret
@@ -112,7 +115,10 @@ def _given(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _changed(args: argparse.Namespace) -> dict[str, Any]:
-    return {"id": args.id, **_given(args)}
+    given = _given(args)
+    if not given:
+        raise InvalidArguments("update: expected something to change; got nothing; see --help")
+    return {"id": args.id, **given}
 
 
 def _rotated(args: argparse.Namespace) -> dict[str, Any]:
@@ -121,7 +127,9 @@ def _rotated(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _header(text: str) -> tuple[str, str]:
-    name, _, value = text.partition("=")
+    name, sign, value = text.partition("=")
+    if not (name and sign):
+        raise InvalidArguments(f"--header: expected NAME=VALUE; got {clean(name)!r}")
     return name, value
 
 

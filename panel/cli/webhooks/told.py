@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from panel.cli.terminal import Column, clean, here
+from shared.config.spelling import command_line
 from shared.ops.webhooks import Done, Recorded, Started, Type
 from shared.webhooks.records import (
     Attempt,
@@ -67,7 +68,7 @@ _ATTEMPTS = (
 def endpoints(found: Sequence[Endpoint]) -> str:
     """A table of endpoints."""
     if not found:
-        return "no endpoints yet; `weirkeeper webhooks create URL --type GLOB` adds one"
+        return f"no endpoints yet; `{command_line()} webhooks create URL --type GLOB` adds one"
     rows = [
         (
             one.id,
@@ -85,6 +86,13 @@ def endpoints(found: Sequence[Endpoint]) -> str:
 def endpoint(one: Endpoint) -> str:
     """One endpoint, in a line."""
     return f"endpoint {one.id} is {_state(one)}: {clean(one.url)} gets {', '.join(one.event_types)}"
+
+
+def whole(one: Endpoint) -> str:
+    """All of one endpoint, a line each."""
+    facts = {name: getattr(one, name) for name in one.__struct_fields__}
+    shown = {name: value for name, value in facts.items() if value not in (None, "", [], {})}
+    return "\n".join(f"{name}: {_fact(value)}" for name, value in shown.items())
 
 
 def types(found: Sequence[Type]) -> str:
@@ -107,8 +115,12 @@ def deleted(done: Done) -> str:
 
 
 def tested(done: Recorded) -> str:
-    """A test that is on its way."""
-    return f"event {done.event_id} is on its way"
+    """A test that is recorded: it may have to wait, as any event."""
+    ours = command_line()
+    return (
+        f"event {done.event_id} is recorded\n"
+        f"`{ours} webhooks explain ENDPOINT {done.event_id}` tells what becomes of it"
+    )
 
 
 def started(done: Started) -> str:
@@ -150,9 +162,7 @@ def attempts(found: Sequence[Attempt]) -> str:
         )
         for one in found
     ]
-    return (
-        here().table(_ATTEMPTS, rows) if rows else "no attempts yet, or no such delivery of yours"
-    )
+    return here().table(_ATTEMPTS, rows) if rows else "no attempts yet"
 
 
 def missed(found: Sequence[Missed]) -> str:
@@ -178,7 +188,7 @@ def planned(found: Replay) -> str:
     """What a replay would send, and how to have it sent."""
     return (
         f"replay {found.id} would send {found.total} events to endpoint {found.endpoint_id}\n"
-        f"nothing was sent; `weirkeeper webhooks start-replay {found.id}` sends them"
+        f"nothing was sent; `{command_line()} webhooks start-replay {found.id}` sends them"
     )
 
 

@@ -8,7 +8,8 @@ select v.type, t.exposure, v.occurred_at, f.event_id is not null,
        last.code, last.status, last.result, last.phases,
        e.ordering = 'strict' and exists (
          select from weirkeeper.delivery o
-         where o.endpoint_id = e.id and o.state = 'pending' and o.job_id < d.job_id)
+         where o.endpoint_id = e.id and o.state = 'pending' and o.job_id < d.job_id),
+       e.failing_since, e.contact
 from weirkeeper.endpoint e
 left join weirkeeper.event v on v.id = %(event_id)s and v.owner_id = e.owner_id
 left join weirkeeper.event_type t on t.name = v.type
