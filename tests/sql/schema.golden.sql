@@ -709,7 +709,7 @@ function weirkeeper.enqueue_staged(kind text, run_at timestamp with time zone DE
 
 function weirkeeper.event_complete() returns trigger
   plpgsql volatile
-  sha256 9859001bb6fb6b175d81ce659b6405a38125b76c9cb626040d0a7fd6b91f6702  -- Trigger: checks an event that is recorded and makes it pending. WK002, WK003, 23514.
+  sha256 671505e9490046152029aed2301e230cdbaa680bdd298494b87d91db2e524d55  -- Trigger: checks an event that is recorded and makes it pending. WK002, WK003, 23514.
 
 function weirkeeper.fair_owner(kind text, job_id bigint) returns text
   plpgsql stable
@@ -742,6 +742,10 @@ function weirkeeper.key_open(name text, open_at timestamp with time zone DEFAULT
 function weirkeeper.lease_endpoint(delivery bigint, lease_seconds double precision, token bigint) returns text
   plpgsql volatile
   sha256 478709b9d01ee9f5efdcc56e47c2e330f3b8d7f32e5facbf1bcff3030b407f66  -- Takes an endpoint's lease for a delivery: leased, or why not.
+
+function weirkeeper.notified(lock_no integer, channel text) returns boolean
+  sql volatile
+  sha256 20f74377bc98884644543d85f8b9c64e6d7d77dc0548bc06e5142e3f21d786c5  -- Internal: wakes who sleeps behind a lock, once the caller commits; whether a notice was needed.
 
 function weirkeeper.number_staged(kind text) returns bigint[]
   plpgsql volatile
@@ -873,7 +877,7 @@ function weirkeeper.unpark(names text[]) returns integer
 
 function weirkeeper.wake(lock_no integer, channel text) returns void
   plpgsql volatile
-  sha256 c72f599aa0beb8a33688fc4728180b373213c9c78b705901958b904e0a26f2ed  -- Wakes a consumer if it sleeps, silently binds it to look if it does not.
+  sha256 f3e201c4d75fa26b3db395aa97099b8cd5c2dfbeb3cf2979ca77dd79b8d2e291  -- Wakes a consumer if it sleeps, silently binds it to look if it does not.
 
 function weirkeeper.wake_queue(queue_name text) returns void
   sql volatile
