@@ -59,6 +59,28 @@ def test_a_small_batch_looks_on_behind_what_is_parked(steps):
     assert len(places(steps)["parked"]) == 19
 
 
+def test_one_whose_end_is_asked_for_before_it_is_parked_ends(steps):
+    add(steps, 1)
+    [first] = steps.claim()
+    [second, third] = add(steps, 2)
+
+    class Interrupted(Claims):
+        def _admitted(self, batch, keyed):
+            if batch:
+                asked = steps.conn.execute(
+                    "select state from weirkeeper.cancel_jobs(%s)", [[second]]
+                )
+                assert asked.fetchall() == [("running",)]
+            return super()._admitted(batch, keyed)
+
+    assert Interrupted(steps.conn, QUEUE, EPOCH).claim([KIND], 10) == []
+    assert places(steps)["parked"] == [third]
+    ended = steps.conn.execute("select weirkeeper.ended_state(%s)", [second])
+    assert ended.fetchone() == ("cancelled",)
+    steps.finish(first)
+    assert ids(steps.claim()) == [third]
+
+
 def test_a_new_one_never_goes_past_one_that_waits(steps):
     old = add(steps, 3)
     [first] = steps.claim()

@@ -262,6 +262,7 @@ def test_the_engine_keeps_itself_in_order_from_the_first_start_on(ticking):
     ticking.queue.start("--slot", "maintenance", queue="maintenance")
     names = {
         "prune_jobs", "prune_events", "prune_records", "discard_unknown", "verify", "tidy_webhooks",
+        "probe_webhooks",
     }  # fmt: skip
     kinds = {f"weirkeeper.{name}" for name in names}
 

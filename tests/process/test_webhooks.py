@@ -252,7 +252,7 @@ def test_a_probe_of_an_endpoint_that_works_again_has_all_sent_that_is_held(site)
 
 
 def oldest(site):
-    [row] = site.hooks.rows("select id::text from weirkeeper.delivery order by event_seq limit 1")
+    [row] = site.hooks.rows("select id::text from weirkeeper.delivery order by job_id limit 1")
     return row["id"]
 
 

@@ -629,7 +629,7 @@ sequence weirkeeper.webhook_replay_id_seq bigint start=1 increment=1 cache=1 cyc
 
 function weirkeeper.admit(ids bigint[], of_epoch bigint, of_token bigint) returns bigint[]
   plpgsql volatile set enable_seqscan=off
-  sha256 d58a7e3dfe2cdb92e948efeb8f7cb64c2d898acc53e12381beff5b55662db511  -- Internal: parks those of a claim's jobs whose concurrency key has no place for them; their ids.
+  sha256 60621d745be9a5c42d55db669f3454ec2cd9453d78c67c54d2ad007ad06a3404  -- Internal: parks those of a claim's jobs whose concurrency key has no place for them; their ids.
 
 function weirkeeper.call_parked(names text[], at_most integer[] DEFAULT NULL::integer[]) returns integer
   plpgsql volatile set enable_seqscan=off
