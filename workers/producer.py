@@ -52,6 +52,11 @@ class Producer:
             self.last_claim = self._clock.monotonic()
             self.look("wake")
 
+    @property
+    def excused(self) -> bool:
+        """Whether there is a reason to claim nothing, whatever waits."""
+        return self._stopped or self.resting or self.cut.capped
+
     def connected(self) -> None:
         """Sessions were opened: nothing is held, everything must be looked at."""
         self._asleep = self._was_full = False

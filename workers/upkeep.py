@@ -78,6 +78,7 @@ class Upkeep:
         self._clock = assignment.clock
         self._promotion = Timer(PROMOTE, self._promote)
         self._cancellation = Timer(CANCEL, self._cancel)
+        self._attended = self._clock.monotonic()  # when last no claimable job was left waiting
         self._timers = [
             Timer(RESCUE, self._rescue),
             Timer(LOOK, Scheduler(assignment).act),
@@ -95,6 +96,7 @@ class Upkeep:
     def connected(self, work: Work) -> None:
         """Sessions were opened: a claim's reply may have been lost, or a claim itself."""
         self.give_back(work, self._executor.take_back())
+        self._attended = self._clock.monotonic()
         for timer in self._timers:
             timer.at = 0.0
 
@@ -199,14 +201,25 @@ class Upkeep:
         self.give_back(work, self._executor.take_back(older=STALE))
 
     def _watch(self, work: Work) -> None:
-        idle = self._clock.monotonic() - self._producer.last_claim
-        if idle < STUCK or self._producer.resting or self._executor.room() < 1:
+        """Judge by many looks: what waits when children become free is for the very next claim.
+
+        So it is when a pause ends, or when the database is back.
+        """
+        now = self._clock.monotonic()
+        oldest = self._oldest(work)
+        if oldest is None:
+            self._attended = now
             return
-        if self._producer.cut.capped:
-            return
-        oldest = work.oldest([kind for kind in self._kinds if kind not in self._producer.cut.kinds])
-        if oldest is not None and oldest > STUCK:
+        idle = now - max(self._attended, self._producer.last_claim)
+        if min(idle, oldest) >= STUCK:
             raise ClaimsStuck(
                 f"queue {self._queue}: a job has been claimable for {oldest:.0f} s, children are "
                 f"free, and nothing was claimed for {idle:.0f} s"
             )
+
+    def _oldest(self, work: Work) -> float | None:
+        """Seconds that a job has waited which this process could claim; None = there is none."""
+        if self._producer.excused or self._executor.room() < 1:
+            return None
+        closed = self._producer.cut.kinds
+        return work.oldest([kind for kind in self._kinds if kind not in closed])

@@ -117,7 +117,7 @@ class ScriptedWork:
         return {owner.reason: 1 for owner in dead}
 
     def oldest(self, kinds: Sequence[str]) -> float | None:
-        return self.waiting
+        return self.waiting if kinds else None
 
     def fileno(self) -> int:
         return -1

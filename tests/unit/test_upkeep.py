@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from shared.jobs.inspect import Progress
-from shared.jobs.work import DeadOwner, Held, Mark
+from shared.jobs.work import Cut, DeadOwner, Held, Mark
 from tests.support.works import Clock, ScriptedWork, assignment, claim
 from workers.producer import Producer
-from workers.upkeep import STUCK, ClaimsStuck, Upkeep
+from workers.upkeep import STUCK, WATCH, ClaimsStuck, Upkeep
 
 
 class FakeExecutor:
@@ -60,10 +60,20 @@ def killed():
 
 
 @pytest.fixture
-def upkeep(tmp_path, clock, executor, killed):
+def assigned(tmp_path, clock):
     made = assignment(tmp_path, clock)
-    yield Upkeep(made, executor, Producer(made), killed.append)
+    yield made
     made.instruments.close()
+
+
+@pytest.fixture
+def producer(assigned):
+    return Producer(assigned)
+
+
+@pytest.fixture
+def upkeep(assigned, executor, producer, killed):
+    return Upkeep(assigned, executor, producer, killed.append)
 
 
 def test_rows_that_were_never_heard_of_are_given_back(upkeep, work):
@@ -144,16 +154,46 @@ def test_a_kind_beyond_its_crash_budget_is_quarantined_before_anything_else(upke
     assert sum("quarantine" in line for line in work.said) == 1
 
 
-def test_up_but_idle_is_an_error(upkeep, work, clock):
-    work.waiting = STUCK + 1
-    upkeep.turn(work)  # a claim was made lately
-    clock.now += STUCK
-    with pytest.raises(ClaimsStuck, match="a job has been claimable for 61 s"):
+def watched(upkeep, work, clock, seconds):
+    """Turn as a queue process does, for so long."""
+    for _ in range(int(seconds / WATCH)):
+        clock.now += WATCH
         upkeep.turn(work)
 
 
-@pytest.mark.parametrize(("waiting", "space"), [(None, 2), (STUCK - 1, 2), (STUCK + 1, 0)])
-def test_waiting_for_a_good_reason_is_none(upkeep, work, clock, executor, waiting, space):
-    work.waiting, executor.space = waiting, space
-    clock.now += STUCK
-    upkeep.turn(work)
+def test_up_but_idle_is_an_error(upkeep, work, clock):
+    work.waiting = STUCK + 1
+    watched(upkeep, work, clock, STUCK - WATCH)
+    with pytest.raises(ClaimsStuck, match="a job has been claimable for 61 s"):
+        watched(upkeep, work, clock, WATCH)
+
+
+@pytest.mark.parametrize(
+    "why", ["nothing", "young", "busy", "resting", "stopped", "capped", "rate", "claims"]
+)
+def test_waiting_for_a_good_reason_is_none(upkeep, work, clock, executor, producer, why):
+    work.waiting = {"nothing": None, "young": STUCK - 1}.get(why, STUCK + 1)
+    executor.space = 0 if why == "busy" else 2
+    producer.resting = why == "resting"
+    if why == "stopped":
+        producer.stop()
+    producer.cut = Cut(capped=why == "capped", kinds=("t.ok",) if why == "rate" else ())
+    for _ in range(3):
+        watched(upkeep, work, clock, STUCK - WATCH)
+        if why == "claims":
+            producer.last_claim = clock.now
+
+
+@pytest.mark.parametrize("what", ["a child is free", "the database is back"])
+def test_old_jobs_are_left_to_the_next_claim_when(upkeep, work, clock, executor, what):
+    work.waiting = 10 * STUCK
+    if what == "a child is free":
+        executor.space = 0
+        watched(upkeep, work, clock, 2 * STUCK)
+        executor.space = 1
+    else:
+        clock.now += 2 * STUCK
+        upkeep.connected(work)
+    watched(upkeep, work, clock, STUCK - WATCH)
+    with pytest.raises(ClaimsStuck):
+        watched(upkeep, work, clock, 2 * WATCH)
