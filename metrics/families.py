@@ -37,6 +37,26 @@ FROM_DATABASE = (
     Gauge("outbox_oldest_pending_age_seconds", "How long the first of them has waited."),
     Gauge("outbox_poisoned_events", "Events that the relay gave up."),
     Gauge(
+        "leases_held",
+        "What is held now, by resource: jobs by processes, endpoints by deliveries that run.",
+        ("resource",),
+    ),
+    Gauge(
+        "leases_expired",
+        "Jobs held by a process that has ended or sent no beat for 15 s: above 0 for long, nobody"
+        " takes them back.",
+        ("resource",),
+    ),
+    Gauge(
+        "webhook_endpoints",
+        f"Endpoints by state (active, failing = enabled but failing, disabled), to {CAP}.",
+        ("state",),
+    ),
+    Gauge(
+        "webhook_longest_failing_seconds",
+        "How long the enabled endpoint has failed that has failed for longest.",
+    ),
+    Gauge(
         "processes",
         "Newest life of each slot: starting, ready, draining, stopped; lost = no beat for 15 s.",
         ("role", "status"),

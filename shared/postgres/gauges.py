@@ -13,7 +13,7 @@ from typing import Any
 from shared.postgres import controls
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
-from shared.postgres.processes import needed_by_all
+from shared.postgres.processes import LEASE, needed_by_all
 from shared.postgres.statements import statement
 from shared.stats import CAP, CAP_ENDED, Reading
 
@@ -45,6 +45,8 @@ def areas(known_kinds: Sequence[str]) -> Mapping[str, Callable[[Connection], lis
         "queues": _queues,
         "ended": _ended,
         "outbox": _outbox,
+        "leases": _leases,
+        "webhooks": _webhooks,
         "processes": _processes,
         "server": _server,
         "drains": _drains,
@@ -81,6 +83,25 @@ def _outbox(conn: Connection) -> list[Reading]:
         Reading("outbox_pending_events", (), pending),
         Reading("outbox_oldest_pending_age_seconds", (), max(0.0, oldest or 0.0)),
         Reading("outbox_poisoned_events", (), poisoned),
+    ]
+
+
+def _leases(conn: Connection) -> list[Reading]:
+    [(jobs, expired, endpoints)] = _rows(conn, statement("gauges/leases"), {"lease": LEASE})
+    return [
+        Reading("leases_held", ("job",), jobs),
+        Reading("leases_held", ("endpoint",), endpoints),
+        Reading("leases_expired", ("job",), expired),
+    ]
+
+
+def _webhooks(conn: Connection) -> list[Reading]:
+    [(known, failing, disabled, longest)] = _rows(conn, statement("gauges/endpoints"), {"cap": CAP})
+    return [
+        Reading("webhook_endpoints", ("active",), max(0.0, known - failing - disabled)),
+        Reading("webhook_endpoints", ("failing",), failing),
+        Reading("webhook_endpoints", ("disabled",), disabled),
+        Reading("webhook_longest_failing_seconds", (), max(0.0, longest or 0.0)),
     ]
 
 

@@ -58,8 +58,7 @@ class Instruments:
         self.lease_attempts_total = Counter(
             files,
             "lease_attempts_total",
-            "Leases asked for by resource (job) and result (granted, contended: others held rows"
-            " that were claimable).",
+            "Leases by resource (job) and result (granted; what others hold is passed over).",
             ["resource", "result"],
         )
         self.lease_lost_total = Counter(

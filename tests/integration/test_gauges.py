@@ -86,6 +86,72 @@ def test_the_outbox(read, conn):
     assert found["outbox_poisoned_events",] == 1
 
 
+def test_leases(read, conn):
+    assert set(read("leases").values()) == {0}
+    epochs = [
+        conn.execute(
+            "insert into weirkeeper.process (role, slot, host, boot_id, pid_namespace, pid,"
+            " pid_started, version, phase, connections, beat_at)"
+            " values ('queue', 'index', 'h', 'b', 1, 1, 1, '0', %s, 3, now() - %s * interval '1 s')"
+            " returning epoch",
+            life,
+        ).fetchone()[0]
+        for life in (("ready", 0), ("ready", 16), ("stopped", 0))
+    ]
+    for epoch in (*epochs, 10**9):
+        job = enqueue(conn)
+        conn.execute(
+            "with gone as (delete from weirkeeper.ready where job_id = %(job)s)"
+            " insert into weirkeeper.running (job_id, run, attempt, queue, kind, priority, epoch, token)"
+            " values (%(job)s, 1, 0, 'index', 'corpus.index', 2, %(epoch)s, 1)",
+            {"job": job, "epoch": epoch},
+        )
+    found = read("leases")
+    assert (found["leases_held", "job"], found["leases_expired", "job"]) == (4, 3)
+
+
+def test_endpoints(read, conn):
+    def endpoint(sets: str = "enabled = true") -> int:
+        made = conn.execute(
+            "insert into weirkeeper.endpoint (owner_id, url, event_types)"
+            " values ('me', 'https://example.org/', '{*}') returning id"
+        ).fetchone()[0]
+        conn.execute(f"update weirkeeper.endpoint set {sets} where id = {made}")
+        return made
+
+    failing = "failing_since = now() - interval '90 s', failures = 2"
+    disabled = "enabled = false, disabled_at = now(), disabled_reason = 'failing'"
+    held, late = (
+        endpoint(f"busy_until = now() + interval '{s} s', lease_token = 1") for s in (20, -1)
+    )
+    endpoint(failing)
+    endpoint(f"{disabled}, failing_since = now() - interval '900 s', failures = 20")
+    assert {k[-1]: v for k, v in read("webhooks").items() if k[0] == "webhook_endpoints"} == {
+        "active": 2, "failing": 1, "disabled": 1,
+    }  # fmt: skip
+    assert 90 <= read("webhooks")["webhook_longest_failing_seconds",] < 150
+    for n, on in enumerate((held, held, late)):
+        job = conn.execute(
+            "select weirkeeper.enqueue('webhook.deliver', jsonb_build_object('delivery_id', (%s)::text))",
+            [delivery(conn, on, n)],
+        ).fetchone()[0]
+        conn.execute(
+            "insert into weirkeeper.running (job_id, run, attempt, queue, kind, priority, epoch, token)"
+            " values (%s, 1, 0, 'webhook', 'webhook.deliver', 2, 1, 1)",
+            [job],
+        )
+    assert read("leases")["leases_held", "endpoint"] == 1
+
+
+def delivery(conn, endpoint, n):
+    return conn.execute(
+        "insert into weirkeeper.delivery"
+        " (endpoint_id, event_id, event_seq, event_type, owner_id, body, trigger)"
+        " values (%s, gen_random_uuid(), %s, 'x', 'me', '', 'auto') returning id",
+        [endpoint, n],
+    ).fetchone()[0]
+
+
 def test_processes_by_their_newest_life(read, conn):
     def life(slot: str, phase: str, age: int) -> None:
         conn.execute(
@@ -244,7 +310,10 @@ def big(conn):
     conn.execute("vacuum analyze")
 
 
-BIG = ("Seq Scan on job", "Seq Scan on attempt", "Seq Scan on ready", "Seq Scan on scheduled")
+BIG = tuple(
+    f"Seq Scan on {table}"
+    for table in ("job", "attempt", "ready", "scheduled", "delivery", "endpoint")
+)
 
 
 def test_counts_stop_and_nothing_big_is_read_whole(big, read, database_url):
@@ -261,8 +330,8 @@ def test_counts_stop_and_nothing_big_is_read_whole(big, read, database_url):
         took.append(time.monotonic() - begun)
     assert min(took) < 2, "one round costs less than a statement may"
     with open_gauges(database_url, "test") as conn:
-        params = {"cap": CAP, "known": KNOWN}
-        for name in ("queues", "ended", "outbox", "strangers"):
+        params = {"cap": CAP, "known": KNOWN, "lease": 15.0}
+        for name in ("queues", "ended", "outbox", "strangers", "leases", "endpoints"):
             rows = conn.execute("explain " + statement(f"gauges/{name}"), params).fetchall()
             plan = "\n".join(line for (line,) in rows)
             assert not any(scan in plan for scan in BIG), plan

@@ -253,7 +253,9 @@ table weirkeeper.endpoint with (fillfactor=70)  -- Where an owner's events are s
   constraint endpoint_signature_check CHECK ((signature = ANY (ARRAY['v1'::text, 'v1a'::text])))
   constraint endpoint_url_check CHECK (((length(url) >= 1) AND (length(url) <= 2048)))
   constraint endpoint_pkey PRIMARY KEY (id)
+  CREATE INDEX endpoint_disabled ON weirkeeper.endpoint USING btree (id) WHERE (NOT enabled)
   CREATE INDEX endpoint_failing ON weirkeeper.endpoint USING btree (id) WHERE (disabled_reason = 'failing'::text)
+  CREATE INDEX endpoint_failing_since ON weirkeeper.endpoint USING btree (failing_since) WHERE (enabled AND (failing_since IS NOT NULL))
   CREATE INDEX endpoint_owner ON weirkeeper.endpoint USING btree (owner_id, id)
   CREATE INDEX endpoint_strict ON weirkeeper.endpoint USING btree (owner_id) WHERE (ordering = 'strict'::text)
 
