@@ -17,8 +17,10 @@ from shared.postgres.catalog import declare
 from shared.postgres.connect import connect
 from shared.postgres.jobs import PostgresJobs
 from tests.support.app import EFFECTS
+from tests.support.bounds import at_most
 from tests.support.flow import cli
 from tests.support.processes import ROOT
+from tests.support.queue import alive
 from tests.support.waiting import until
 
 APP = "tests.support.every_queue:app"
@@ -27,6 +29,7 @@ SUPERVISOR = [sys.executable, "-P", "-m"]
 READY = "select count(*) from weirkeeper.process where phase = 'ready'"
 WHOLE = 30.0  # seconds that a stop of everything may take, on an idle machine
 SLACK = 10.0  # seconds that a slow machine may add to it
+SWEPT = at_most(2, busy=10)  # seconds after a child that what it started may live
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
@@ -64,6 +67,19 @@ class Stack:
         expected = [(self.processes,)]
         until(lambda: self.ask(ready, beyond) == expected, 90, "all processes are ready")
 
+    def fork(self, **opts):
+        """A job that starts two programs, one in a session of its own: (job, child, the programs)."""
+        with connect(self.url, "test") as conn:
+            job = PostgresJobs(conn).enqueue("fork.index", {}, EnqueueOpts(**opts))
+        until(lambda: job in self.effects("begin"), 30, "the job has started its programs")
+        [begun] = [e for e in self.entries() if e["job"] == job]
+        assert all(map(alive, [begun["pid"], *begun["programs"]]))
+        return job, begun["pid"], begun["programs"]
+
+    def entries(self):
+        lines = (self.programs.home / "effects").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
     def status(self):
         program = cli(self.programs, "status")
         program.wait(60)
@@ -87,10 +103,9 @@ class Stack:
 
     def effects(self, what):
         try:
-            lines = (self.programs.home / "effects").read_text().splitlines()
+            return {e["job"] for e in self.entries() if e["what"] == what}
         except FileNotFoundError:
             return set()
-        return {e["job"] for e in map(json.loads, lines) if e["what"] == what}
 
     def outcomes(self, jobs):
         rows = self.ask(
@@ -102,8 +117,7 @@ class Stack:
 
     def runs(self, jobs):
         """How often each began."""
-        lines = (self.programs.home / "effects").read_text().splitlines()
-        begun = [e["job"] for e in map(json.loads, lines) if e["what"] == "begin"]
+        begun = [e["job"] for e in self.entries() if e["what"] == "begin"]
         return {begun.count(job) for job in jobs}
 
     def all_completed(self, jobs):
@@ -217,6 +231,23 @@ def test_jobs_longer_than_the_drain_are_interrupted_and_run_again_elsewhen(stack
     )
     assert {tuple(found) for found in stack.outcomes(jobs).values()} == {("interrupted",)}
     until(lambda: stack.runs(jobs) == {2}, 30, "each runs again")
+    assert stack.supervisord.terminate(90) == 0
+
+
+def test_what_jobs_started_ends_with_a_timeout_and_with_a_stop(programs, database_url):
+    programs.environment["WEIRKEEPER_DRAIN_SECONDS"] = "2"
+    stack = Stack(programs, database_url)
+    timed, _, started = stack.fork(timeout=1.0)
+    until(lambda: stack.outcomes([timed]) == {timed: ["timeout"]}, 30, "its time is over")
+    until(lambda: not any(map(alive, started)), SWEPT, "both programs are gone")
+    stopped, child, started = stack.fork()
+    stop = stack.run("supervisor.supervisorctl", "-c", CONFIGURATION, "stop", "queues:index")
+    until(lambda: not alive(child), WHOLE, "the child is gone")
+    until(lambda: not any(map(alive, started)), SWEPT, "both programs are gone")
+    assert stop.wait(WHOLE) == 0, stop.text()
+    assert stack.outcomes([stopped]) == {stopped: ["interrupted"]}
+    stack.ctl("stop", "all")
+    until(lambda: stack.programs.living() == [stack.supervisord.pid], 10, "nothing else is left")
     assert stack.supervisord.terminate(90) == 0
 
 
