@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ssl
+import threading
 import time
 import warnings
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,7 +18,7 @@ from tests.support.calls import LONG, SHORT, measured, post
 from tests.support.hostile import BOMBS, HOSTILE
 from tests.support.waiting import lateness
 from workers.sideeffects.http.client import GuardedClient
-from workers.sideeffects.http.exchange import Limits, Outgoing
+from workers.sideeffects.http.exchange import WEBHOOK, Limits, Outgoing
 
 MOST_MEMORY = 20 * 1024 * 1024
 
@@ -51,10 +53,69 @@ def test_a_hostile_receiver(client, authority, case, scheme):
     assert (found.error, found.status) == (error, status), found.hidden
     if status is not None:
         assert found.ended in ended.split()
-    if case.startswith("bomb"):
+    if case.startswith("bomb of"):
         assert found.body == BOMBS[case.removeprefix("bomb of ")][: len(found.body)]
     assert seconds <= ends.seconds + 0.5 + late
     assert grown <= MOST_MEMORY
+
+
+def drip(payload: bytes) -> r.Behaviour:
+    """A byte every two seconds: no single read ever takes long."""
+
+    def behave(peer: r.Peer) -> None:
+        peer.connection.recv(65_536)
+        peer.trickle((payload[i : i + 1] for i in range(len(payload))), every=2.0)
+
+    return behave
+
+
+@pytest.mark.slow
+def test_a_slow_drip_ends_with_the_call(client, authority):
+    """With the limits of webhooks; all at once, for they all take 10 s."""
+    head = b"HTTP/1.1 200 OK\r\n"
+    cases = {
+        "head": ("http", drip(head), None),
+        "head in TLS": ("https", drip(head), authority.server(r.NAME)),
+        "body": ("http", then_drip(head + b"Content-Length: 99\r\n\r\n"), None),
+        "chunks": ("http", then_drip(head + b"Transfer-Encoding: chunked\r\n\r\n9\r\n"), None),
+        "no end": ("http", then_drip(head + b"\r\n"), None),
+        "handshake": ("https", drip(b"\x16\x03\x03\x3f\xff\x02\x00\x3f\xfb\x03\x03"), None),
+    }
+    found: dict[str, tuple[str, str, float]] = {}
+
+    def call(case: str, url: str) -> None:
+        begun = time.monotonic()
+        exchange = post(client, url, limits=WEBHOOK)
+        found[case] = (exchange.error, exchange.ended, time.monotonic() - begun)
+
+    with ExitStack() as stack, lateness(time.monotonic) as late:
+        calls = []
+        for case, (scheme, behaviour, context) in cases.items():
+            receiver = stack.enter_context(r.Receiver(behaviour, context))
+            url = f"{scheme}://{r.NAME}:{receiver.port}/"
+            calls.append(threading.Thread(target=call, args=(case, url)))
+        for one in calls:
+            one.start()
+        for one in calls:
+            one.join(60)
+    assert {case: told[:2] for case, told in found.items()} == {
+        "head": ("response_timeout", ""), "head in TLS": ("response_timeout", ""),
+        "body": ("", "timeout"), "chunks": ("", "timeout"), "no end": ("", "timeout"),
+        "handshake": ("tls_timeout", ""),
+    }  # fmt: skip
+    longest = max(seconds for _, _, seconds in found.values())
+    assert longest <= WEBHOOK.seconds + 0.5 + 2 * late.worst
+
+
+def then_drip(head: bytes) -> r.Behaviour:
+    """The head at once, the rest slowly."""
+
+    def behave(peer: r.Peer) -> None:
+        peer.request()
+        peer.send(head)
+        peer.trickle(iter(lambda: b"b", b""), every=2.0)
+
+    return behave
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

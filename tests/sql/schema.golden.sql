@@ -831,7 +831,7 @@ function weirkeeper.run_periodic(periodic_name text) returns bigint
 
 function weirkeeper.settle_delivery(delivery bigint, token bigint, result text, code text, delay double precision, pause double precision, disable text, status integer, phases jsonb, headers jsonb, body bytea, truncated boolean, peer text, url text, started_at timestamp with time zone) returns TABLE(held boolean, attempts integer, disabled text, notice integer)
   plpgsql volatile
-  sha256 694c9a579c318cdbb8b11abaf0dd3b5e781ec8dfe1ee5404b04bf531e6640cc3  -- Writes a request's outcome and gives the lease back, if the token still holds it.
+  sha256 c49c0a1ce3330f368a53c9b3da6ca4379a8eed29fc7b84b791eea6fe8103c396  -- Writes a request's outcome and gives the lease back, if the token still holds it.
 
 function weirkeeper.skip_event(id uuid) returns boolean
   plpgsql volatile

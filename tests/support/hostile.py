@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from functools import reduce
 
 from tests.support import receivers as r
-from tests.support.receivers import Behaviour, answering
+from tests.support.receivers import Behaviour, Peer, answering
 
 BOMB = zlib.compressobj(9, zlib.DEFLATED, 31)
 BOMBS = {
@@ -14,14 +15,40 @@ BOMBS = {
     "deflate": zlib.compress(bytes(50_000_000), 9),
     "br": b"\x5b\xff\xff\xff" * 5_000,
     "zstd": b"\x28\xb5\x2f\xfd" * 5_000,
-    "gzip, gzip, gzip": gzip.compress(gzip.compress(gzip.compress(bytes(20_000_000)))),
+    "gzip, gzip, gzip, gzip, gzip": reduce(
+        lambda packed, _: gzip.compress(packed), range(5), bytes(20_000_000)
+    ),
 }
+ENDLESS = 10_000_000_000  # bytes that an answer says it has, and that it unpacks to
 
 
 def bomb(encoding: str) -> Behaviour:
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: "
     body = BOMBS[encoding]
     return answering(f"{head}{len(body)}\r\n\r\n".encode() + body)
+
+
+def endless_bomb(encoding: str) -> Behaviour:
+    """10 GB of zeros, packed while they are sent: what is written is the same piece again and again."""
+    if encoding == "gzip":
+        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+        megabyte = bytes(1_000_000)
+        begin, piece = (packer.compress(megabyte) + packer.flush(zlib.Z_FULL_FLUSH) for _ in "ab")
+        unpacked = 1_000_000
+    elif encoding == "zstd":  # a frame's head; a block that says "128 KiB of this byte"
+        begin, piece, unpacked = b"\x28\xb5\x2f\xfd\x00\x38", b"\x02\x00\x10\x00", 131_072
+    else:
+        begin, piece, unpacked = b"", BOMBS["br"][:4], 1_000_000
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {ENDLESS}\r\n\r\n"
+    together = 65_536 // len(piece)
+
+    def behave(peer: Peer) -> None:
+        if peer.request():
+            peer.send(head.encode() + begin)
+            peer.flood(piece * together, ENDLESS // unpacked // together + 1)
+            peer.rest()  # what it said it has never comes
+
+    return behave
 
 
 def answer(text: bytes) -> Behaviour:
@@ -41,6 +68,10 @@ HOSTILE = {
     "silent body": (r.silent_body, "", 200, "timeout"),
     "250 MB body": (r.huge_body, "", 200, "too_large"),
     **{f"bomb of {name}": (bomb(name), "", 200, "whole too_large") for name in BOMBS},
+    **{
+        f"endless bomb of {name}": (endless_bomb(name), "", 200, "too_large timeout")
+        for name in ("gzip", "br", "zstd")
+    },
     "resets": (r.resets, "connection_reset", None, ""),
     "hangs up": (answering(), "connection_reset", None, ""),
     "hangs up in the head": (answer(b"200 OK\r\nX-A: "), "connection_reset", None, ""),

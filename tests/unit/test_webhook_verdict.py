@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shared.app import load_app
 from shared.jobs.outcomes import Completed, Discard, Retry, Snooze
+from shared.jobs.retry import fate
 from shared.webhooks.port import Lease, Settled
 from workers.handlers.webhook.verdict import Round, outcome, report
 from workers.sideeffects.http.exchange import Exchange
@@ -85,3 +88,20 @@ def test_milliseconds_and_what_was_answered_are_written():
     found = written(exchange)
     assert (found.phases, found.headers, found.body) == ({"dns": 1.5}, (("server", "x"),), b"ok")
     assert (found.code, found.peer, found.truncated) == ("ok", "p", False)
+
+
+def test_what_failed_in_one_moment_is_not_tried_again_in_one():
+    """5,000 endpoints behind one outage: real verdicts, real rules of retries, real jitter."""
+    kind = load_app(None).all_kinds["webhook.deliver"]
+    for attempts, delay in ((0, 30.0), (1, 300.0)):
+        told = [answered(Exchange(503), attempts=attempts) for _ in range(5_000)]
+        starts = [
+            fate("failed", attempt=attempts, max_attempts=kind.max_attempts, delay=one.seconds,
+                 backoff=kind.backoff).delay
+            for one in told
+        ]  # fmt: skip
+        assert min(starts) >= delay
+        spread = max(starts) - min(starts)
+        assert round(spread / delay, 2) >= 0.2
+        fullest = max(Counter(int(start - delay) for start in starts).values())
+        assert fullest <= 2 * len(starts) / spread
