@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shared.config.installation import schema_name
 from shared.postgres.connect import connect
 from shared.postgres.deliveries import PostgresDeliveries
 from shared.webhooks.headers import open_headers
 from shared.webhooks.port import LEASE, Lease, Standing
 from shared.webhooks.sealing import Sealer
 from tests.support.hooks import SECRET, Hooks, answered
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -80,9 +83,36 @@ def test_only_one_holds_it_and_the_others_learn_when_to_come_back(hooks, one):
     assert isinstance(refused, Standing)
     assert refused.why == "busy"
     assert 0 < refused.seconds <= LEASE
+    assert refused.parks, "it waits under the key, and comes back with the lease"
     assert hooks.opens(one) > datetime.now(UTC).isoformat(" ")[:10]
     hooks.deliveries.settle(lease, answered())
     hooks.leased(second)
+
+
+def test_a_key_is_never_closed_for_a_lease_that_is_given_back_at_that_moment(
+    hooks, one, database_url
+):
+    """Whoever found it busy closes the key, while whoever had the lease settles."""
+    for _ in range(2):
+        hooks.fan_out(hooks.event())
+    first, second = (
+        row["id"] for row in hooks.rows("select id from weirkeeper.delivery order by id")
+    )
+    lease = hooks.leased(first)
+    told: list[Standing] = []
+    with closing(connect(database_url, "another")) as other:
+        late = PostgresDeliveries(other)
+        thread = threading.Thread(target=lambda: told.append(late._standing("busy", second)))
+        with hooks.conn.transaction():
+            hooks.deliveries.settle(lease, answered())
+            thread.start()
+            waits = "select wait_event_type from pg_stat_activity where application_name like %s"
+            seen = f"{schema_name()} another"
+            with closing(connect(database_url, "looker")) as looker:
+                until(lambda: looker.execute(waits, [seen]).fetchone() == ("Lock",), 10, "it waits")
+        thread.join(10)
+    assert [answer.parks for answer in told] == [False]
+    assert hooks.rows("select name from weirkeeper.key where open_at > '-infinity'") == []
 
 
 def test_of_many_at_once_exactly_one_is_let_through(hooks, one, database_url):
