@@ -17,12 +17,13 @@ from typing import Any, Protocol
 import msgspec
 
 from shared.clock import SYSTEM
+from shared.errors import DatabaseUnavailable
 from shared.events.event import Event
 from shared.jobs.answers import read_answer
 from shared.jobs.context import Context, Report
 from shared.jobs.failures import describe, stack
 from shared.jobs.hooks import Around, Hook
-from shared.jobs.outcomes import Discard
+from shared.jobs.outcomes import Discard, Snooze
 from shared.services.bounds import bounded
 from shared.services.coroutines import Coroutines
 from workers.handlers.registry import Handler
@@ -30,6 +31,8 @@ from workers.pool.child import Stopped
 from workers.pool.messages import Outcome
 
 log = logging.getLogger(__name__)
+
+AGAIN = 1.0  # seconds until a job is tried again whose event could not be read
 
 
 class Session(Protocol):
@@ -131,7 +134,11 @@ class Runner:
         if not handler.wants_event:
             return self._answer(handler.function(context, job["args"]), context)
         event_id = job["event_id"] or job["args"].get("event_id")
-        event = self._session.load_event(event_id) if event_id else None
+        try:
+            event = self._session.load_event(event_id) if event_id else None
+        except DatabaseUnavailable as error:  # ours is away: nothing has begun, nothing is spent
+            log.warning("job %s is put off: its event cannot be read: %s", job["id"], error)
+            return Snooze(AGAIN)
         if event is None:
             return Discard(f"event {event_id} was pruned before this job ran")
         return self._answer(handler.function(context, job["args"], event), context)

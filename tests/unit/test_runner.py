@@ -8,14 +8,14 @@ from contextlib import closing, nullcontext
 
 import pytest
 
-from shared.errors import InvalidArguments
+from shared.errors import DatabaseUnavailable, InvalidArguments
 from shared.events.event import Event
 from shared.jobs.answers import LONGEST_DELAY
 from shared.jobs.outcomes import Completed, Discard, Retry, Snooze
 from shared.services.coroutines import Coroutines
 from workers.handlers.registry import Handler
 from workers.pool.child import Stopped
-from workers.runner import Runner, Surroundings, outcome_of
+from workers.runner import AGAIN, Runner, Surroundings, outcome_of
 
 JOB = {
     "id": "7", "run": 2, "attempt": 1, "max_attempts": 5, "kind": "t.ok", "timeout_ms": 1000,
@@ -128,6 +128,15 @@ def test_a_subscriber_gets_the_event():
 def test_a_pruned_event_is_discarded():
     told = run(lambda *_: None, wants_event=True, job={**JOB, "event_id": "e"})
     assert (told.outcome, told.error) == ("discarded", "event e was pruned before this job ran")
+
+
+def test_a_job_whose_event_cannot_be_read_now_is_put_off_and_spends_no_try():
+    class Away(Session):
+        def load_event(self, event_id):
+            raise DatabaseUnavailable("away")
+
+    told = run(lambda *_: None, Away(), wants_event=True, job={**JOB, "event_id": "e"})
+    assert (told.outcome, told.delay) == ("snoozed", AGAIN)
 
 
 async def echo(_ctx, args):
