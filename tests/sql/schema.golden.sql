@@ -711,7 +711,7 @@ function weirkeeper.enqueue_staged(kind text, run_at timestamp with time zone DE
 
 function weirkeeper.event_complete() returns trigger
   plpgsql volatile
-  sha256 671505e9490046152029aed2301e230cdbaa680bdd298494b87d91db2e524d55  -- Trigger: checks an event that is recorded and makes it pending. WK002, WK003, 23514.
+  sha256 80d5d93067c047b1bc1b20f0e68d550403b82c45ae6ee7dc26c45e6ff65103d3  -- Trigger: checks an event that is recorded and makes it pending. WK002, WK003, 23514.
 
 function weirkeeper.fair_owner(kind text, job_id bigint) returns text
   plpgsql stable
