@@ -46,11 +46,9 @@ class Ours:
         self._waits = Waits(url, "bench")
 
     def fill(self, kind: str, jobs: int) -> float:
-        """One by one through the Python function, in one transaction."""
+        """In one call of the Python function for many."""
         began = time.perf_counter()
-        with self._conn.transaction(), self._conn.pipeline():
-            for _ in range(jobs):
-                self._jobs.enqueue(kind, {})
+        self._jobs.enqueue_many(kind, [{}] * jobs)
         return time.perf_counter() - began
 
     def load(self, kind: str, jobs: int) -> None:
