@@ -24,9 +24,6 @@ from shared.webhooks.records import (
     Told,
 )
 
-DEADLINE = 10.0  # seconds that a request may take, the look at the name server included
-LEASE = 20.0  # seconds that an endpoint is held for one request; job timeout (15) + 5
-
 
 class Webhooks(Protocol):
     """What an owner may do. Each method is a transaction of its own.

@@ -7,8 +7,9 @@ judged, and a job that could outlive its lease would let a second request start 
 from __future__ import annotations
 
 from shared.errors import ConfigurationError
-from shared.webhooks.port import DEADLINE, LEASE
 
+DEADLINE = 10.0  # seconds that a request may take, the look at the name server included
+LEASE = 20.0  # seconds that an endpoint is held for one request; job timeout (15) + 5
 SETTLE = 3.0  # seconds of the job that are kept for lease and settle
 APART = 5.0  # seconds of the lease that are left when the job was ended
 

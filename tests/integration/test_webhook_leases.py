@@ -12,8 +12,9 @@ from shared.config.installation import schema_name
 from shared.postgres.connect import connect
 from shared.postgres.deliveries import PostgresDeliveries
 from shared.webhooks.headers import open_headers
-from shared.webhooks.port import LEASE, Lease, Standing
+from shared.webhooks.port import Lease, Standing
 from shared.webhooks.sealing import Sealer
+from shared.webhooks.times import LEASE
 from tests.support.hooks import SECRET, Hooks, answered
 from tests.support.waiting import until
 

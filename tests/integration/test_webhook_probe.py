@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shared.postgres.deliveries import probe
-from shared.webhooks.port import LEASE, Lease, Standing
+from shared.webhooks.port import Lease, Standing
+from shared.webhooks.times import LEASE
 from tests.support.hooks import Handling, Hooks, answered
 from workers.handlers.maintenance import probe_webhooks
 

@@ -6,7 +6,8 @@ import pytest
 
 from shared.postgres import controls
 from shared.postgres.statements import statement
-from shared.webhooks.port import LEASE, Lease
+from shared.webhooks.port import Lease
+from shared.webhooks.times import LEASE
 from tests.support.hooks import Hooks, answered
 
 FAILED = {"result": "failed", "code": "server_error", "status": 500}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shared.postgres.verify import violations
-from shared.webhooks.port import LEASE
+from shared.webhooks.times import LEASE
 from tests.support.hooks import LOCAL, Hooks
 from tests.support.receivers import OK, Peer, Receiver
 from tests.support.waiting import pause, until

@@ -18,9 +18,10 @@ from shared.postgres.recorder import PostgresRecorder
 from shared.postgres.webhooks import PostgresWebhooks
 from shared.webhooks.endpoint import Draft
 from shared.webhooks.policy import Policy
-from shared.webhooks.port import LEASE, Lease
+from shared.webhooks.port import Lease
 from shared.webhooks.rules import Rules, rules_of
 from shared.webhooks.sealing import Sealer
+from shared.webhooks.times import LEASE
 from tests.support.handling import load_event
 from workers.handlers.webhook import webhook_fanout
 

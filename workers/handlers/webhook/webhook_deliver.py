@@ -18,7 +18,8 @@ from shared.failpoints import fp
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed, Discard, Outcome, Snooze
 from shared.postgres.deliveries import PostgresDeliveries
-from shared.webhooks.port import LEASE, Lease, Standing
+from shared.webhooks.port import Lease, Standing
+from shared.webhooks.times import LEASE
 from workers.handlers.webhook.request import caller, discards, prepare
 from workers.handlers.webhook.verdict import Round, outcome, report
 from workers.sideeffects.http.exchange import Exchange

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from shared.webhooks.port import DEADLINE
+from shared.webhooks.times import DEADLINE
 
 Ended = Literal["whole", "too_large", "timeout", "cut"]
 
