@@ -2,8 +2,8 @@
 -- breaking: no
 
 -- Before a claim's jobs with a key are run: those that have no place, or whose key is closed, are
--- parked. A job is let through in order of the claim, and never past one that is parked already. One
--- that was called has a place, unless the kind says meanwhile that fewer may run.
+-- parked. A job is let through in order of the claim, and never past one that is parked already. Whoever
+-- cancelled one meanwhile was told that its end was asked for, so it must not wait again.
 create or replace function weirkeeper.admit(ids bigint[], of_epoch bigint, of_token bigint)
 returns bigint[]
 language plpgsql set enable_seqscan = off as $$
@@ -11,6 +11,7 @@ declare
   names text[];
   hit bigint[];
   late text[];
+  unwanted bigint[];
 begin
   select array_agg(distinct j.concurrency_key) into names
   from (
@@ -60,16 +61,21 @@ begin
   ), gone as (
     delete from weirkeeper.running r
     using judged v where r.job_id = v.job_id and not v.goes
-    returning r.job_id, v.name, v.late, r.queue, r.kind, r.priority, r.attempt, r.run
+    returning r.job_id, v.name, v.late, r.queue, r.kind, r.priority, r.attempt, r.run,
+              r.cancel_requested_at is not null as unwanted
   ), parked as (
     insert into weirkeeper.parked (job_id, key, queue, kind, priority, attempt, run)
     select g.job_id, g.name, g.queue, g.kind, g.priority, g.attempt, g.run - 1  -- it was no run
     from gone g order by g.job_id
     returning job_id, key
   )
-  select coalesce(array_agg(p.job_id), '{}'), array_agg(p.key) filter (where g.late)
-  into hit, late
+  select coalesce(array_agg(p.job_id), '{}'), array_agg(p.key) filter (where g.late),
+         array_agg(p.job_id) filter (where g.unwanted)
+  into hit, late, unwanted
   from parked p join gone g using (job_id);
+  if unwanted is not null then
+    perform weirkeeper.cancel_waiting(unwanted);
+  end if;
   if late is not null then
     perform weirkeeper.call_parked(array(select distinct unnest(late)));
   end if;

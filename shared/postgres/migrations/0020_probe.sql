@@ -48,7 +48,10 @@ begin
   return 'leased';
 end $$;
 
--- As before, and a probe spends no attempt and ends nothing; its success enables the endpoint.
+-- The answer to a request is worth no wait for the disk: its job is finished after it, so what a crash
+-- takes back is sent again, under the same id. A lease is waited for: a crash must not hand it out twice.
+-- Else as before; a probe spends no attempt and ends nothing, and its success enables the endpoint; what
+-- is answered after its delivery was ended changes it no more, unless it arrived.
 create or replace function weirkeeper.settle_delivery(
   delivery bigint,
   token bigint,
@@ -96,9 +99,12 @@ begin
   set tries = o.tries + 1,
       attempts = o.attempts + (result <> 'deferred' and not probe)::integer,
       state = case when result = 'delivered' then 'delivered'
+                   when o.state <> 'pending' then o.state  -- ended under its request, and stays so
                    when delay is null and not probe then 'failed' else 'pending' end,
-      next_at = moment + make_interval(secs => delay),
-      ended_at = case when result = 'delivered' or delay is null and not probe then moment end
+      next_at = case when o.state = 'pending' then moment + make_interval(secs => delay) end,
+      ended_at = case when result = 'delivered' then moment
+                      when o.state <> 'pending' then o.ended_at
+                      when delay is null and not probe then moment end
   where o.id = delivery
   returning o.attempts into attempts;
 

@@ -26,20 +26,24 @@ begin
   woken := weirkeeper.notified(lock_no, channel);
 end $$;
 
--- The one implementation of recording: whoever inserts, and however, comes through here.
+-- The one implementation of recording: whoever inserts, and however, comes through here. Each expression
+-- of PL/pgSQL is made ready anew in each transaction: so one look tells whether there is anything to look at.
 create or replace function weirkeeper.event_complete() returns trigger
 language plpgsql as $$
 begin
+  -- A short object is within all limits of JSON: 65 levels take 130 bytes.
   if length(new.owner_id) > 200 or length(new.subject) > 2048 or length(new.trace) > 200
      or new.occurred_at <= '0001-01-02 00:00+00'::timestamptz
-     or new.occurred_at >= '9999-12-31 00:00+00'::timestamptz then
-    raise exception using errcode = '23514', message = format(
-      'event of type %s: expected an owner_id and a trace of at most 200 characters, a subject of at '
-      'most 2048, a moment in the years 1 to 9999; got %s, %s, %s, %s', new.type,
-      length(new.owner_id), length(new.trace), length(new.subject), new.occurred_at);
-  end if;
-  -- A short object is within all limits: 65 levels take 130 bytes.
-  if jsonb_typeof(new.data) is distinct from 'object' or octet_length(new.data::text) > 128 then
+     or new.occurred_at >= '9999-12-31 00:00+00'::timestamptz
+     or jsonb_typeof(new.data) is distinct from 'object' or octet_length(new.data::text) > 128 then
+    if length(new.owner_id) > 200 or length(new.subject) > 2048 or length(new.trace) > 200
+       or new.occurred_at <= '0001-01-02 00:00+00'::timestamptz
+       or new.occurred_at >= '9999-12-31 00:00+00'::timestamptz then
+      raise exception using errcode = '23514', message = format(
+        'event of type %s: expected an owner_id and a trace of at most 200 characters, a subject of at '
+        'most 2048, a moment in the years 1 to 9999; got %s, %s, %s, %s', new.type,
+        length(new.owner_id), length(new.trace), length(new.subject), new.occurred_at);
+    end if;
     perform weirkeeper.check_object('data of event ' || new.type, new.data);
   end if;
   -- Conditions come before what is selected: so a transaction id before a sequence number (rule 1).
