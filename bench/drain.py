@@ -41,10 +41,10 @@ def main(argv: Sequence[str]) -> int:
     )
 
 
-def drain(entry: Entry, jobs: int) -> float:
+def drain(entry: Entry, jobs: int, kind: str = NOOP) -> float:
     """Jobs a second of one contestant, from its first job on."""
     with entry() as contestant:
-        contestant.load(NOOP, jobs)
+        contestant.load(kind, jobs)
         analyse(contestant.url)
         contestant.work(jobs)
         starts = contestant.starts()

@@ -101,4 +101,7 @@ class NoDatabase(WeirkeeperError):
 
 
 class WaitersFull(WeirkeeperError):
-    """A channel already has as many waiters as it may (64): answered at once, never queued."""
+    """A channel already has as many waiters as it may (64): answered at once, never queued.
+
+    Between ourselves: a caller in Python is told "not finished", one over HTTP 503 and `full`.
+    """

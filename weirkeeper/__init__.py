@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from shared.errors import UnknownEventType as UnknownEventType
     from shared.errors import UnknownKind as UnknownKind
     from shared.errors import ValuesRefused as ValuesRefused
-    from shared.errors import WaitersFull as WaitersFull
     from shared.errors import WeirkeeperError as WeirkeeperError
     from shared.events.event import Event as Event
     from shared.events.subscriptions import Subscription as Subscription
@@ -101,7 +100,6 @@ _HOMES = {
     "UnknownKind": "shared.errors:UnknownKind",
     "ValuesRefused": "shared.errors:ValuesRefused",
     "Wait": "shared.jobs.port:Wait",
-    "WaitersFull": "shared.errors:WaitersFull",
     "Waits": "shared.postgres.waits:PostgresWaits",
     "WeirkeeperError": "shared.errors:WeirkeeperError",
 }
@@ -144,7 +142,6 @@ __all__ = [
     "UnknownKind",
     "ValuesRefused",
     "Wait",
-    "WaitersFull",
     "Waits",
     "WeirkeeperError",
 ]

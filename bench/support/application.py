@@ -1,4 +1,4 @@
-"""The application of the measurements: one queue of four children, two kinds that do no work."""
+"""The application of the measurements: one queue of four children, kinds that do no work."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.support.contestant import NOOP, STAMP
+from bench.support.contestant import NAP, NAP_SECONDS, NOOP, STAMP
 from weirkeeper import App, Kind, Queue
 
 FOLDER, CALLS = "BENCH_FOLDER", "BENCH_CALLS"
 QUEUE = "bench"
+CHILDREN = 4
 HEAD = 8  # bytes before the first moment: how many there are
 
 
@@ -46,6 +47,17 @@ def noop(_ctx: Any, _args: Mapping[str, Any]) -> None:
     _calls[0].add(moment)
 
 
+def nap(ctx: Any, args: Mapping[str, Any]) -> None:
+    """The moment, in memory; then a millisecond of waiting for something."""
+    noop(ctx, args)
+    doze()
+
+
+def doze() -> None:
+    """The work of a nap."""
+    time.sleep(NAP_SECONDS)
+
+
 def stamp(_ctx: Any, _args: Mapping[str, Any]) -> None:
     """Nothing but the moment, in a file."""
     moment = time.monotonic_ns()
@@ -57,9 +69,10 @@ def stamp(_ctx: Any, _args: Mapping[str, Any]) -> None:
 app = App(
     include_site=False,
     environment=(FOLDER, CALLS),
-    queues=(Queue(QUEUE, children=4),),
+    queues=(Queue(QUEUE, children=CHILDREN),),
     kinds=(
         Kind(NOOP, QUEUE, "bench.support.application:noop"),
         Kind(STAMP, QUEUE, "bench.support.application:stamp"),
+        Kind(NAP, QUEUE, "bench.support.application:nap"),
     ),
 )

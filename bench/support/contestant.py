@@ -1,7 +1,8 @@
 """What a measurement asks of a job system, ours or a rival's: one of them on a fresh database.
 
 Two kinds of job, both of no work: `noop` keeps in memory when it was called, `stamp` appends the
-moment to a file before it returns. Moments are nanoseconds of CLOCK_MONOTONIC, which all processes
+moment to a file before it returns. Ours has a third, `nap`: as `noop`, and then asleep for a
+millisecond. Moments are nanoseconds of CLOCK_MONOTONIC, which all processes
 of a host share.
 """
 
@@ -18,7 +19,8 @@ import psycopg
 
 from tests.support.waiting import until
 
-NOOP, STAMP = "noop", "stamp"
+NOOP, STAMP, NAP = "noop", "stamp", "nap"
+NAP_SECONDS = 0.001
 PATIENCE = 240.0  # seconds for all jobs of a round
 
 

@@ -3,6 +3,10 @@
 Before this: shared.postgres.work, for a queue process. Beneath it: shared.postgres.claims, which
 takes jobs from lanes. A queue without limits is claimed from as if this were not there. Limits are
 read from the database, as every process of the queue sees them, whatever its application says.
+
+Limits cost those alone who have them: where nothing of a limited kind was found a moment ago, what
+is found of others is handed out without another look. Only who found nothing at all looks at
+everything, so that "empty" means the same as without limits.
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.floors import Lane
 from shared.postgres.statements import statement
+
+MOMENT = 0.05  # seconds for which a limited kind is taken to have nothing in line
 
 
 class Lines:
@@ -36,6 +42,7 @@ class Lines:
         self._rated: dict[str, Turns] = {}
         self._open = Turns(conn, self._owner, clock, floors=True)
         self._closed: dict[str, float] = {}  # kinds without room: when the next may start
+        self._quiet: dict[str, float] = {}  # kinds of which nothing was found: when to look again
         self._turn = 0
         self.cut = Cut()
         self.learn()
@@ -68,7 +75,11 @@ class Lines:
         rated = [kind for kind in kinds if kind in self._rated]
         if not rated and not self._capped:
             return self._open.claim(kinds, limit)
-        groups: list[tuple[str | None, Sequence[str]]] = [(kind, (kind,)) for kind in rated]
+        now = self._clock.monotonic()
+        quiet = [kind for kind in rated if self._quiet.get(kind, 0.0) > now]
+        groups: list[tuple[str | None, Sequence[str]]] = [
+            (kind, (kind,)) for kind in rated if kind not in quiet
+        ]
         groups.append((None, [kind for kind in kinds if kind not in self._rated]))
         self._turn += 1
         first = self._turn % len(groups)
@@ -76,6 +87,9 @@ class Lines:
         for kind, names in (*groups[first:], *groups[:first]):
             if len(got) < limit and names:
                 got += self._within(kind, names, limit - len(got))
+        for kind in quiet:
+            if not got:
+                got = self._within(kind, (kind,), limit)
         self._note()
         return got
 
@@ -95,6 +109,8 @@ class Lines:
             if kind is not None and got:
                 params = {"kind": kind, "n": len(got)}
                 self._conn.execute(statement("claims/rate_spend"), params)
+        if kind is not None:
+            self._quiet[kind] = 0.0 if got else self._clock.monotonic() + MOMENT
         return got
 
     def _cap_room(self, limit: int) -> int:
@@ -139,7 +155,9 @@ class Turns:
         self._all = Claims(conn, *owner, clock, floors=floors)
         self._others = Claims(conn, *owner, clock, floors=floors)
         self._by_owner = OwnersClaims(conn, *owner, clock)
+        self._clock = clock
         self._turn = 0
+        self._quiet = 0.0  # nothing of fair kinds was found: when to look again
         self.fair: frozenset[str] = frozenset()
 
     def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
@@ -147,13 +165,22 @@ class Turns:
         fair = [kind for kind in kinds if kind in self.fair]
         if not fair:
             return self._all.claim(kinds, limit)
+        others = [kind for kind in kinds if kind not in self.fair]
+        quiet = self._quiet > self._clock.monotonic()
         self._turn += 1
         got: list[Claim] = []
-        if self._turn % 2:
-            got += self._others.claim([kind for kind in kinds if kind not in self.fair], limit)
-        got += self._by_owner.claim(fair, limit - len(got))
+        if self._turn % 2 or quiet:
+            got += self._others.claim(others, limit)
+        if quiet and got:
+            return got
+        if len(got) == limit:
+            return got
+        more = self._by_owner.claim(fair, limit - len(got))
         # The rest: other kinds, and what came in line before its kind was fair.
-        return got + self._all.claim(kinds, limit - len(got))
+        more += self._all.claim(kinds, limit - len(got) - len(more))
+        found = any(claim.kind in self.fair for claim in more)
+        self._quiet = 0.0 if found else self._clock.monotonic() + MOMENT
+        return got + more
 
 
 class OwnersClaims(Claims):

@@ -192,6 +192,7 @@ SLEEP = Rule(
     (
         "tests/support/waiting.py",
         "tests/support/pool_child.py",
+        "bench/support/application.py",
         "tests/support/app.py",
         "tests/support/context_app.py",
         "tests/support/slow_handlers.py",

@@ -10,6 +10,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
+import weirkeeper
 from shared.errors import DatabaseUnavailable, InvalidArguments, NotFound
 from shared.notices.waiters import LIMIT
 from shared.postgres.connect import Use, connect
@@ -219,6 +220,27 @@ def test_the_65th_is_told_not_yet_at_once(waits, conn):
         thread.join(30)
     assert min(took) < 0.2
     assert not waits._waiters.any()
+
+
+def test_the_65th_of_events_is_told_not_yet_too_and_never_an_error(waits, conn):
+    event_id = record(conn)
+    threads = [
+        in_thread(lambda: waits.await_fanout(event_id, "corpus.index", 30)) for _ in range(LIMIT)
+    ]
+    until(lambda: waits._waiters.count("weirkeeper_fanout") == LIMIT, 5, "64 wait")
+    took = []
+    for _ in range(5):
+        begun = time.monotonic()
+        assert waits.await_fanout(event_id, "corpus.index", 30) is None
+        took.append(time.monotonic() - begun)
+    job_id = enqueue(conn)
+    finish(conn, job_id)
+    assert waits.wait(job_id, 10).finished, "who waits for jobs has places of its own"
+    fan_out(conn, event_id, {"corpus.index": 12})
+    for thread in threads:
+        thread.join(30)
+    assert min(took) < 0.2
+    assert "WaitersFull" not in weirkeeper.__all__, "callers never meet it"
 
 
 def test_a_fanout_is_awaited(waits, conn, database_url):

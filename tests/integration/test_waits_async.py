@@ -79,16 +79,16 @@ def test_the_65th_is_answered_at_once(database_url, conn):
     async def body(made):
         tasks = [asyncio.ensure_future(made.wait(job, 30)) for _ in range(LIMIT)]
         await waiting(made, LIMIT)
-        began = time.monotonic()
-        answer = await made.wait(job, 30)
-        took = time.monotonic() - began
+        took = []
+        for _ in range(5):  # the quickest counts: other tests share the machine
+            began = time.monotonic()
+            assert not (await made.wait(job, 30)).finished
+            took.append(time.monotonic() - began)
         await asyncio.to_thread(finish, conn, job)
         assert all(a.finished for a in await asyncio.gather(*tasks))
-        return answer.finished, took
+        return min(took)
 
-    finished, took = run(database_url, body)
-    assert not finished
-    assert took < 10, "and not after the bound of the others"
+    assert run(database_url, body) < 0.2
 
 
 def test_a_task_that_is_cancelled_leaves_no_waiter(database_url, conn):
