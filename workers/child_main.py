@@ -10,7 +10,6 @@ import socket
 from contextlib import closing
 from functools import partial
 
-from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from shared.postgres.sessions import ChildSession
 from shared.services.coroutines import Coroutines
@@ -33,11 +32,11 @@ def main(channel: socket.socket, server: int) -> None:
 
 
 def _prepare(coroutines: Coroutines, interruption: Interruption) -> Attempt:
-    if LOADED.problem:
+    settings = LOADED.settings
+    if settings is None:
         raise ConfigurationError(LOADED.problem)
     if not LOADED.new_privileges:
         forbid_new_privileges()
-    settings = Settings.load()
     logs.setup(settings.log_level, process="child", queue=LOADED.queue)
     session = ChildSession(settings.database(), f"{LOADED.queue} child")
     session.guard()

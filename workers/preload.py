@@ -29,6 +29,7 @@ class Loaded:
     queue: str = ""
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     hooks: tuple[Hook, ...] = ()
+    settings: Settings | None = None
     problem: str = ""
     new_privileges: bool = False
 
@@ -40,7 +41,8 @@ def load(queue: str) -> Loaded:
     gc.disable()  # the children enable it; here it would only scatter marks over shared pages
     sockets = _sockets()
     try:
-        app = load_app(Settings.load().app)
+        settings = Settings.load()  # for the children, too: read there, it costs each 2 MiB
+        app = load_app(settings.app)
         handlers: dict[str, Handler] = {}
         for name in queue.split(","):
             handlers |= load_handlers(app, name)
@@ -54,7 +56,7 @@ def load(queue: str) -> Loaded:
     gc.collect()
     gc.freeze()
     privileges = all(app.all_queues[name].new_privileges for name in queue.split(","))
-    return Loaded(queue, handlers, hooks, new_privileges=privileges)
+    return Loaded(queue, handlers, hooks, settings, new_privileges=privileges)
 
 
 def _hint(error: BaseException | None) -> str:

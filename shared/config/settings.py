@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -206,8 +207,14 @@ def _generation(raw: str) -> str:
         raise ConfigurationError.of(
             "WEIRKEEPER_GENERATION", f"a match of {GENERATION.pattern}", raw, "name it like 2026-05"
         )
+    return raw or _release()
+
+
+@cache
+def _release() -> str:
+    """Our version, read once: handlers build settings for each job."""
     try:
-        return raw or version("weirkeeper")
+        return version("weirkeeper")
     except PackageNotFoundError:  # a checkout on the path that was never installed
         return "unknown"
 

@@ -11,7 +11,7 @@ import asyncio
 import errno
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from starlette.types import ASGIApp
 from uvicorn import Config, Server
@@ -20,6 +20,7 @@ from shared.errors import ConfigurationError
 from shared.services.admission import Admission, Connection
 from shared.services.stop import StopSignal
 
+TICK = 1.0  # seconds between two turns of a server that nobody asks
 LAST_ANSWERS = 2  # seconds that answers under way may take after a stop
 
 
@@ -61,9 +62,25 @@ def address(bound: socket.socket) -> str:
 class _Server(Server):
     """uvicorn without its own signal handlers: the StopSignal is told first."""
 
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self._told = asyncio.Event()
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    def leave(self) -> None:
+        """Have it end what it serves, and return."""
+        self.should_exit = True
+        self._told.set()
+
+    async def main_loop(self) -> None:
+        """Tick once a second: uvicorn does ten times, to see whether it is to leave."""
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK):
+                    await self._told.wait()
 
 
 def serve(
@@ -101,19 +118,19 @@ def _config(app: ASGIApp, turned: Callable[[], None]) -> Config:
         server_header=False,
         timeout_graceful_shutdown=LAST_ANSWERS,
         callback_notify=tick,
-        timeout_notify=1,
+        timeout_notify=0,
     )
 
 
 async def _until_stopped(
-    server: Server, bound: socket.socket, stop: StopSignal, on_stop: Callable[[], None]
+    server: _Server, bound: socket.socket, stop: StopSignal, on_stop: Callable[[], None]
 ) -> None:
     loop = asyncio.get_running_loop()
 
     def asked() -> None:
         loop.remove_reader(stop.fileno())
         on_stop()
-        server.should_exit = True
+        server.leave()
 
     loop.add_reader(stop.fileno(), asked)
     await server.serve([bound])

@@ -1,6 +1,6 @@
 """Counters, gauges and histograms that are written to one slot's files.
 
-Stands between the instruments and the disk. The files are those of prometheus_client's
+Stands between the instruments and the disk (slotwriter). The files are those of prometheus_client's
 multiprocess mode; its own metric classes are not used, because they find their folder in a
 process-wide environment variable, which handlers of an application would inherit, and their
 value class in a global. An update is one 16-byte store into mapped memory (about 1 µs).
@@ -12,18 +12,16 @@ block behind it would be SIGBUS, so space is reserved first, and without it valu
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
+from math import isinf
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from prometheus_client.mmap_dict import MmapedDict, mmap_key
-from prometheus_client.utils import floatToGoString
-
 from shared.telemetry.slotfile import Damaged, entries
+from shared.telemetry.slotwriter import SlotWriter, entry_key
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +42,7 @@ class SlotFiles:
         self.lock = threading.Lock()
         self._folder = folder
         self._slot = slot
-        self._open: dict[str, MmapedDict | None] = {}
+        self._open: dict[str, SlotWriter | None] = {}
         # A gauge tells what is now: those of the slot's former life are over.
         self._path("gauge").unlink(missing_ok=True)
 
@@ -52,7 +50,7 @@ class SlotFiles:
         mode = "_all" if kind == "gauge" else ""
         return self._folder / f"{kind}{mode}_{self._slot}.db"
 
-    def file(self, kind: str) -> MmapedDict | None:
+    def file(self, kind: str) -> SlotWriter | None:
         """The file of one kind of metric; None when it cannot be had. The lock must be held."""
         if kind not in self._open:
             self._open[kind] = _opened(self._path(kind), RESERVED[kind])
@@ -67,12 +65,11 @@ class SlotFiles:
                 self._open[kind] = None
 
 
-def _opened(path: Path, size: int) -> MmapedDict | None:
+def _opened(path: Path, size: int) -> SlotWriter | None:
     """Open a file with its space reserved; one that is damaged begins anew."""
     try:
         _remove_damaged(path)
-        _reserve(path, size)
-        return MmapedDict(str(path))
+        return SlotWriter(path, size)
     except OSError as error:
         log.warning("metrics are kept in memory alone: %s: %s", path, error)
         return None
@@ -87,15 +84,6 @@ def _remove_damaged(path: Path) -> None:
         path.unlink()
 
 
-def _reserve(path: Path, size: int) -> None:
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        if os.fstat(fd).st_size < size:
-            os.posix_fallocate(fd, 0, size)
-    finally:
-        os.close(fd)
-
-
 class Value:
     """One number of one series."""
 
@@ -105,7 +93,7 @@ class Value:
         self._key = key
         with files.lock:
             file = files.file(kind)
-            self._value = file.read_value(key)[0] if file is not None else 0.0
+            self._value = file.read(key) if file is not None else 0.0
 
     def add(self, amount: float) -> None:
         """Add to the number."""
@@ -125,7 +113,7 @@ class Value:
         self._value = value
         file = self._files.file(self._kind)
         if file is not None:
-            file.write_value(self._key, value, 0.0)
+            file.write(self._key, value)
 
 
 S = TypeVar("S")
@@ -179,7 +167,7 @@ class Family(ABC, Generic[S]):
         if bucket:
             names, given = [*names, "le"], [*given, bucket]
         family = self.name.removesuffix("_total") if self.kind == "counter" else self.name
-        key = mmap_key(family, family + suffix, names, given, self.help_text)
+        key = entry_key(family, family + suffix, names, given, self.help_text)
         return Value(self._files, self.kind, key)
 
 
@@ -235,6 +223,11 @@ class Gauge(Family[GaugeSeries]):
         self.labels().set(value)
 
 
+def _written(bound: float) -> str:
+    """A bound as Prometheus spells it; ours are below a million, where Python does so, too."""
+    return "+Inf" if isinf(bound) else repr(float(bound))
+
+
 class HistogramSeries:
     """One histogram."""
 
@@ -278,7 +271,7 @@ class Histogram(Family[HistogramSeries]):
         super().__init__(files, name, help_text, labels)
 
     def _make(self, values: tuple[str, ...]) -> HistogramSeries:
-        buckets = [self._value("_bucket", values, floatToGoString(b)) for b in self._bounds]
+        buckets = [self._value("_bucket", values, _written(b)) for b in self._bounds]
         return HistogramSeries(self._value("_sum", values), self._bounds, buckets)
 
     def observe(self, amount: float) -> None:

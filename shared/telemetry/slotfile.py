@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 LARGEST = 1 << 24  # bytes of a file that are looked at
-_HEAD = 8
+HEAD = 8  # bytes before the first entry
 _NAME = re.compile(r"weirkeeper_[a-z0-9_]{1,100}")
 _LABEL = re.compile(r"[a-z][a-z0-9_]{0,30}")
 
@@ -46,18 +46,23 @@ def entries(path: Path) -> list[Entry]:
     """
     with path.open("rb") as file:
         data = file.read(LARGEST)
-    if len(data) < _HEAD:
+    if len(data) < HEAD:
         raise Damaged("too short")
     (used,) = struct.unpack_from("i", data)
     if used == 0:
         return []  # made a moment ago
-    if not _HEAD <= used <= len(data):
+    if not HEAD <= used <= len(data):
         raise Damaged(f"{used} bytes used of {len(data)}")
-    return list(_walk(data, used))
+    return [_entry(key, struct.unpack_from("d", data, at)[0]) for key, at in walk(data, used)]
 
 
-def _walk(data: bytes, used: int) -> Iterator[Entry]:
-    at = _HEAD
+def walk(data: bytes, used: int) -> Iterator[tuple[bytes, int]]:
+    """Each entry's key, and where its value lies.
+
+    Raises:
+        Damaged: they are not as a writer leaves them.
+    """
+    at = HEAD
     while at < used:
         if at + 4 > used:
             raise Damaged("an entry without its length")
@@ -65,9 +70,7 @@ def _walk(data: bytes, used: int) -> Iterator[Entry]:
         value_at = at + 4 + length + (8 - (length + 4) % 8)
         if length <= 0 or value_at + 16 > used:
             raise Damaged(f"an entry of {length} bytes at {at}")
-        key = data[at + 4 : at + 4 + length]
-        (value,) = struct.unpack_from("d", data, value_at)
-        yield _entry(key, value)
+        yield data[at + 4 : at + 4 + length], value_at
         at = value_at + 16
 
 

@@ -144,9 +144,9 @@ RULES = (
         ("import httpx", "from smtplib import SMTP", "import urllib.request"),
     ),
     Rule(
-        "Prometheus is known to telemetry and metrics alone",
+        "Prometheus is known to metrics alone",
         ("prometheus_client", "prometheus_client.*"),
-        ("shared/telemetry/", "metrics/"),
+        ("metrics/",),
         ("import prometheus_client", "from prometheus_client import Counter"),
     ),
     Rule(

@@ -15,7 +15,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from metrics.files import merged
 from shared.errors import ConfigurationError
-from shared.telemetry import series
+from shared.telemetry import slotwriter
 from shared.telemetry.instruments import Instruments, open_instruments
 from shared.telemetry.series import MAX_SERIES
 from shared.telemetry.slotfile import Damaged, entries
@@ -271,7 +271,7 @@ def test_a_full_disk_costs_the_numbers_only(home, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(series.os, "posix_fallocate", full)
+    monkeypatch.setattr(slotwriter.os, "posix_fallocate", full)
     instruments = open_instruments(home, "index")
     instruments.jobs_claimed_total.labels("index").inc(2)
     instruments.job_run_seconds.labels("index", "a").observe(1)
@@ -284,3 +284,35 @@ def test_updates_after_the_end_do_no_harm(opened):
     instruments.close()
     instruments.jobs_claimed_total.labels("index").inc()
     instruments.jobs_claimed_total.labels("new").inc()
+
+
+def test_a_file_grows_when_it_is_full_and_keeps_what_is_in_it(home):
+    path = home / "counter_x.db"
+    file = slotwriter.SlotWriter(path, 4096)
+    keys = [
+        slotwriter.entry_key("weirkeeper_f", "weirkeeper_f_total", ["kind"], [f"k{n}"], "help")
+        for n in range(200)
+    ]
+    for n, key in enumerate(keys):
+        assert file.read(key) == 0
+        file.write(key, n)
+    assert path.stat().st_size > 4096
+    file.close()
+    file.close()
+    assert [entry.value for entry in entries(path)] == list(range(200))
+    again = slotwriter.SlotWriter(path, 4096)
+    assert [again.read(key) for key in keys] == list(range(200))
+    again.close()
+
+
+def test_what_a_full_disk_has_no_place_for_is_forgotten(home, monkeypatch):
+    file = slotwriter.SlotWriter(home / "counter_x.db", 4096)
+    file.write("first", 1)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(slotwriter.os, "posix_fallocate", full)
+    file.write("x" * 8192, 2)
+    assert (file.read("x" * 8192), file.read("first")) == (0, 1)
+    file.close()
