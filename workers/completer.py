@@ -49,6 +49,7 @@ class Completer:
         self._clock = assignment.clock
         self._runs: list[tuple[Completed, float]] = []
         self._pending: list[Done] = []
+        self._untold: list[Claim] = []  # written, but the same flush failed thereafter
         self._taken_in = 0  # ends; counted by the pool's thread alone
         self._written = 0  # of them; counted by the database's thread alone
         self._urgent = False
@@ -92,16 +93,19 @@ class Completer:
             What is done with.
 
         Raises:
-            DatabaseUnavailable: nothing was forgotten: call it again.
+            DatabaseUnavailable: nothing was forgotten: call it again. What was written before that
+                is told then: a crash of Postgres may take it back, and who takes the claim for
+                held would never give it back.
         """
         self._urgent = False  # before anything is taken: what comes meanwhile sets it again
         try:
-            claims = self._flush_runs(work)
+            self._untold += self._flush_runs(work)
             finishes = self._flush_rest(work)
         except BaseException:
             self._urgent = True
             raise
         self._urgent = self._urgent or bool(self._pending or self._runs)
+        claims, self._untold = self._untold, []
         return Written(claims + [done.claim for done in finishes], [d.finish for d in finishes])
 
     def _flush_runs(self, work: Work) -> list[Claim]:

@@ -107,7 +107,7 @@ class DatabaseLoop:
     @property
     def settled(self) -> bool:
         """Whether nothing is left to be written."""
-        return not self._completer.pending and not self._returns
+        return not (self._completer.pending or self._returns or self._upkeep.owes)
 
     def hand_back(self, claims: Sequence[Claim]) -> None:
         """Have claims given back that no child has begun. From any thread."""
@@ -184,8 +184,10 @@ class DatabaseLoop:
     def _give_back(self, work: Work) -> None:
         if self._returns:
             claims = list(self._returns)
-            self._upkeep.give_back(work, claims)
-            del self._returns[: len(claims)]
+            try:
+                self._upkeep.give_back(work, claims)  # it keeps what it cannot write now
+            finally:
+                del self._returns[: len(claims)]
 
     def _claim(self, work: Work) -> None:
         claims = self._producer.turn(work, self._executor.room())

@@ -67,6 +67,7 @@ class Upkeep:
         kill_bearers: Callable[[set[str]], None],
     ) -> None:
         self.held: dict[int, Claim] = {}
+        self._owed: list[Claim] = []  # claims that nobody here has any more, to be given back
         self._queue = assignment.name
         self._kinds = sorted(assignment.kinds)
         self._executor = executor
@@ -110,6 +111,7 @@ class Upkeep:
 
     def turn(self, work: Work) -> None:
         """Do what is due."""
+        self.give_back(work, ())
         self._poisonous += self._executor.poisonous()
         while self._poisonous:
             self._quarantine(work, *self._poisonous[0])
@@ -126,12 +128,23 @@ class Upkeep:
         """Seconds until something is due."""
         return max(0.0, min(t.at for t in self._timers) - self._clock.monotonic())
 
+    @property
+    def owes(self) -> bool:
+        """Whether claims are to be given back yet."""
+        return bool(self._owed)
+
     def give_back(self, work: Work, claims: Sequence[Claim]) -> None:
-        """Return claims that no child has begun."""
-        if claims:
-            work.give_back(claims)
-            for claim in claims:
-                self.held.pop(claim.job_id, None)
+        """Return claims that no child has begun; what fails is done with the next turn.
+
+        Until then they are held as far as the reconciliation knows, so nobody else would do it.
+        """
+        self._owed += claims
+        if self._owed:
+            work.give_back(self._owed)
+            for claim in self._owed:
+                if self.held.get(claim.job_id) is claim:
+                    del self.held[claim.job_id]
+            self._owed.clear()
 
     def _promote(self, work: Work) -> None:
         moved, due = work.promote()

@@ -59,6 +59,7 @@ class ScriptedWork:
         self.errors: list[Exception] = []
         self.rows: list[Held] = []
         self.given: list[int] = []
+        self.giving: list[Exception] = []  # what giving back fails with
         self.dead: list[DeadOwner] = []
         self.asked: list[int] = []
         self.waiting: float | None = None
@@ -70,6 +71,8 @@ class ScriptedWork:
         return self.claims.pop(0) if self.claims else []
 
     def give_back(self, claims: Sequence[Claim | Held]) -> int:
+        if self.giving:
+            raise self.giving.pop(0)
         self.given.extend(claim.job_id for claim in claims)
         return len(claims)
 

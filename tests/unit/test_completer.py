@@ -116,6 +116,26 @@ def test_what_was_written_is_not_written_again_when_the_rest_fails(completer, cl
     assert [claim.job_id for claim in completer.flush(work).claims] == [2, 3]
 
 
+def test_claims_that_were_written_are_told_even_when_the_rest_fails(completer, clock):
+    """A crash may take what was written back: nobody gives a job back that is taken for held."""
+    work = ScriptedWork()
+    completer.put_run(run_of(1), clock.now)
+    put(completer, clock, 2)
+    finish, times = work.finish, []
+
+    def second_fails(finishes):
+        times.append(1)
+        if len(times) == 2:
+            raise DatabaseUnavailable("crashed")
+        return finish(finishes)
+
+    work.finish = second_fails
+    with pytest.raises(DatabaseUnavailable):
+        completer.flush(work)
+    assert completer.pending == 1
+    assert [claim.job_id for claim in completer.flush(work).claims] == [1, 2]
+
+
 def test_a_batch_takes_whole_messages_and_leaves_the_rest_urgent(completer, clock):
     work = ScriptedWork()
     for first in range(0, 3 * BATCH, BATCH // 2 + 1):

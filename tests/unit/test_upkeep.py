@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shared.errors import DatabaseUnavailable
 from shared.jobs.inspect import Progress
 from shared.jobs.work import Cut, DeadOwner, Held, Mark
 from tests.support.works import Clock, ScriptedWork, assignment, claim
@@ -90,6 +91,36 @@ def test_a_reconnect_gives_the_buffer_back(upkeep, work, executor):
     upkeep.connected(work)
     assert work.given == [4]
     assert upkeep.held == {}
+
+
+@pytest.mark.parametrize("when", ["connected", "stale", "handed back", "quarantined"])
+def test_claims_that_cannot_be_given_back_are_kept_until_they_can(upkeep, work, executor, when):
+    """They are out of the buffer then: held by nobody, and taken for held by the reconciliation."""
+    upkeep.held[4] = claim(4)
+    executor.stale = [upkeep.held[4]] if when != "handed back" else []
+    if when == "quarantined":
+        executor.poison = [("t.ok", "5 children in a row died")]
+
+    def handed_back(work):
+        upkeep.give_back(work, [upkeep.held[4]])
+
+    work.giving = [DatabaseUnavailable("crashed"), DatabaseUnavailable("starting up")]
+    first = {"connected": upkeep.connected, "handed back": handed_back}.get(when, upkeep.turn)
+    for act in (first, upkeep.connected):
+        with pytest.raises(DatabaseUnavailable):
+            act(work)
+        executor.stale = []
+        assert upkeep.owes
+    upkeep.connected(work)
+    assert work.given == [4]
+    assert not upkeep.owes
+    assert upkeep.held == {}
+
+
+def test_giving_back_an_old_claim_leaves_a_newer_one_of_the_same_job(upkeep, work):
+    upkeep.held[4] = claim(4, token=2)
+    upkeep.give_back(work, [claim(4, token=1)])
+    assert upkeep.held[4].token == 2
 
 
 def test_what_dead_owners_left_is_killed_before_their_jobs_are_taken(upkeep, work, killed):
