@@ -39,10 +39,15 @@ class ClaimsStuck(RuntimeError):
 
 @dataclass(slots=True)
 class Timer:
-    """Something to do every `seconds`, or sooner when it says so."""
+    """Something to do every `seconds`, or sooner when it says so.
+
+    Attributes:
+        holding: it is about claims that are held: while there are none, nobody wakes for it.
+    """
 
     seconds: float
     act: Callable[[Work], float | None]
+    holding: bool = False
     at: float = 0.0
 
 
@@ -78,7 +83,7 @@ class Upkeep:
         self._poisonous: list[tuple[str, str]] = []
         self._clock = assignment.clock
         self._promotion = Timer(PROMOTE, self._promote)
-        self._cancellation = Timer(CANCEL, self._cancel)
+        self._cancellation = Timer(CANCEL, self._cancel, holding=True)
         self._attended = self._clock.monotonic()  # when last no claimable job was left waiting
         self._timers = [
             Timer(RESCUE, self._rescue),
@@ -87,10 +92,10 @@ class Upkeep:
             Timer(RECONCILE, self._reconcile),
             Timer(UNPARK, self._unpark),
             Timer(LEARN, lambda work: work.learn()),
-            Timer(MARK, self._mark),
-            Timer(PROGRESS, self._mark_progress),
+            Timer(MARK, self._mark, holding=True),
+            Timer(PROGRESS, self._mark_progress, holding=True),
             self._cancellation,
-            Timer(STALE / 2, self._give_back_stale),
+            Timer(STALE / 2, self._give_back_stale, holding=True),
             Timer(WATCH, self._watch),
         ]
 
@@ -126,7 +131,8 @@ class Upkeep:
 
     def waits(self) -> float:
         """Seconds until something is due."""
-        return max(0.0, min(t.at for t in self._timers) - self._clock.monotonic())
+        due = min(t.at for t in self._timers if self.held or not t.holding)
+        return max(0.0, due - self._clock.monotonic())
 
     @property
     def owes(self) -> bool:

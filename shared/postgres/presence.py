@@ -21,6 +21,7 @@ from shared.services.stop import StopSignal
 
 STOP = 1.5  # seconds that a stop waits for its last word to be written
 LOOK = 0.1  # seconds between looks at whether the program is ready
+REST = 5.0  # seconds between looks later, when nothing is looked for that would not say so
 
 log = logging.getLogger(__name__)
 
@@ -58,8 +59,9 @@ class Presence:
         self._ending = StopSignal()  # of this service, not of the program
         self._fenced = threading.Event()
         self._draining = threading.Event()
+        self._stirred = threading.Event()  # one of these three happened
         self._life: Life | None = None
-        self._thread = ServiceThread("presence", self._loop, on_death, self._ending.request)
+        self._thread = ServiceThread("presence", self._loop, on_death, self._end)
 
     def start(self) -> None:
         """Begin; registering takes as long as the database is away."""
@@ -81,6 +83,15 @@ class Presence:
     def drain(self) -> None:
         """Have the others told, soon, that this process stops; returns at once."""
         self._draining.set()
+        self._stirred.set()
+
+    def _end(self) -> None:
+        self._ending.request()
+        self._stirred.set()
+
+    def _fence(self) -> None:
+        self._fenced.set()
+        self._stirred.set()
 
     def _loop(self, _stop: threading.Event) -> None:
         failures = 0
@@ -99,14 +110,16 @@ class Presence:
 
     def _live(self) -> None:
         self._fenced.clear()
-        life = Life(self._url, self._what, self._fenced.set, self._on_death)
+        life = Life(self._url, self._what, self._fence, self._on_death)
         life.backend_pids = self.backend_pids
         try:
             life.start()
             self._life = life
             while not self._over():
+                self._stirred.clear()
                 self._tell(life)
-                self._ending.wait(LOOK)
+                if not self._over():
+                    self._stirred.wait(LOOK if life.phase == "starting" else REST)
         finally:
             self._life = None
             life.stop(self.drained() if self._ending.requested else None)

@@ -9,7 +9,8 @@ from shared.jobs.inspect import Progress
 from shared.jobs.work import Cut, DeadOwner, Held, Mark
 from tests.support.works import Clock, ScriptedWork, assignment, claim
 from workers.producer import Producer
-from workers.upkeep import STUCK, WATCH, ClaimsStuck, Upkeep
+from workers.scheduler import LOOK
+from workers.upkeep import MARK, PROMOTE, RESCUE, STUCK, WATCH, ClaimsStuck, Upkeep
 
 
 class FakeExecutor:
@@ -228,3 +229,20 @@ def test_old_jobs_are_left_to_the_next_claim_when(upkeep, work, clock, executor,
     watched(upkeep, work, clock, STUCK - WATCH)
     with pytest.raises(ClaimsStuck):
         watched(upkeep, work, clock, 2 * WATCH)
+
+
+def test_nobody_wakes_for_claims_that_nobody_holds(upkeep, work, clock):
+    """An idle process sleeps from one look at the database to the next."""
+
+    def wakes(seconds: float) -> int:
+        until, turns = clock.now + seconds, 0
+        while clock.now < until:
+            upkeep.turn(work)
+            turns += 1
+            clock.now += upkeep.waits() + 0.001
+        return turns
+
+    at_rest = wakes(20)
+    assert at_rest <= 20 * (1 / PROMOTE + 1 / RESCUE + 1 / LOOK + 1 / WATCH)
+    upkeep.held[5] = claim(5)
+    assert wakes(20) >= 20 / MARK - 5 > at_rest

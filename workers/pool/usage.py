@@ -101,10 +101,11 @@ class MemoryEvents:
 
 def _counted(path: Path) -> int:
     try:
-        lines = path.read_text("ascii", "replace").splitlines()
+        data = b"\n" + path.read_bytes()
     except OSError:
         return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+    _, found, rest = data.partition(b"\noom_kill ")
+    return int(rest.split(maxsplit=1)[0]) if found else 0
 
 
 def _mebibytes(path: Path) -> float:

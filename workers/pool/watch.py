@@ -16,7 +16,8 @@ from workers.pool.slot import Slot, State
 from workers.pool.usage import MemoryEvents
 
 SAMPLE = 0.25  # seconds between two looks at a child that runs the same job
-EVENTS = 1.0  # seconds between two looks at what the kernel killed
+EVENTS = 1.0  # seconds between two looks at what the kernel killed, while a job runs
+IDLE_EVENTS = 5.0  # and otherwise
 MEMORY, CPU = "memory_limit", "cpu_limit"  # reasons
 
 
@@ -67,7 +68,7 @@ class Watch:
     def __init__(self, allowed: Mapping[str, Allowed], events: MemoryEvents | None = None) -> None:
         self._allowed = allowed
         self._events = events or MemoryEvents.of_this_process()
-        self._events_at = 0.0
+        self._events_seen = -inf
         self._due = inf
         self.most = 0.0
 
@@ -82,9 +83,6 @@ class Watch:
         Returns:
             Those whose job uses more than it may, and of what.
         """
-        if now >= self._events_at:
-            self._events_at = now + EVENTS
-            self._events.look()
         found: list[tuple[Slot, str]] = []
         self._due = inf
         for slot in slots:
@@ -100,6 +98,9 @@ class Watch:
                 if reason:
                     found.append((slot, reason))
             self._due = min(self._due, due)
+        if now - self._events_seen >= (IDLE_EVENTS if self._due == inf else EVENTS):
+            self._events_seen = now
+            self._events.look()
         return found
 
     def out_of_memory(self, slot: Slot, code: int) -> bool:
