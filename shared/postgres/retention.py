@@ -7,7 +7,8 @@ for it, and what was done stays done when it is stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
@@ -133,8 +134,16 @@ def discard_unknown(
 
 
 def _row(conn: Connection, text: LiteralString, params: Mapping[str, Any]) -> Any:
-    with translated():
+    with _batch(conn):
         return conn.execute(text, params).fetchone()
+
+
+@contextmanager
+def _batch(conn: Connection) -> Iterator[None]:
+    """A transaction whose statements look rows up, however large a table has become."""
+    with translated(), conn.transaction():
+        conn.execute(statement("retention/by_look_ups"))
+        yield
 
 
 def _all(
@@ -145,7 +154,7 @@ def _all(
 ) -> int:
     rows = 0
     while not enough():
-        with translated():
+        with _batch(conn):
             gone = conn.execute(text, params).rowcount
         rows += gone
         if gone < params["size"]:

@@ -7,15 +7,14 @@ read a large table whole, or hash or merge it, and the pages touched must not gr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from shared.app import load_app
 from shared.jobs.port import EnqueueOpts, Unique
-from shared.jobs.work import Claim, Finish
+from shared.jobs.work import Finish
 from shared.postgres import completions, controls, keys, promotions
 from shared.postgres.answers import Answers
 from shared.postgres.catalog import declare
@@ -29,37 +28,15 @@ from shared.postgres.rescues import dead_owners, rescue
 from shared.postgres.retention import prune_events, prune_jobs
 from shared.postgres.statements import statement
 from tests.support.crowd import BIG, OWNER, crowd, keep_statistics
+from tests.support.deeds import ASIDE, BOUNDED, KIND, KINDS, QUEUE, Deed, Ground
 from tests.support.past import DAY, WEEK
 from tests.support.plans import Plan, Watch
 
-APP, KIND, QUEUE = "tests.support.app:app", "t.ok", "t"
-KINDS = ("t.ok", "t.fail", "t.noop")
+APP = "tests.support.app:app"
 SMALL = 2_000
 LARGE = 500  # rows of a table that is read whole with reason, when the server knows its size
 PREPARED = 6  # times until the driver prepares a statement, and the server makes its one plan
 EVENT = "0b0e8f6c-2f6e-4a55-9a51-8d7a5f1f9d10"
-
-
-@dataclass
-class Ground:
-    """The database and how many jobs it has: which id stands where is known (tests.support.crowd)."""
-
-    url: str
-    number: int = 0
-
-    def held(self, most: int = 50) -> list[Claim]:
-        return [
-            Claim(i, 1, 0, 3, KIND, 1.0, False, i, 0.0, b"{}")
-            for i in range(self.number + 1, self.number + most + 1)
-        ]
-
-    def ids(self, digit: int, most: int = 20) -> list[int]:
-        """Jobs of one place, far from the beginning."""
-        first = self.number // 2 // 10 * 10 + digit
-        return list(range(first, first + 10 * most, 10))
-
-
-Deed = Callable[[Connection, Ground], Any]
 
 
 def _claim(conn: Connection, _: Ground) -> None:
@@ -193,9 +170,10 @@ DEEDS: Mapping[str, tuple[Use, Deed]] = {
     "prune": (Use.HANDLER, _prune),
     "prune events": (Use.HANDLER, _prune_events),
     "relay": (Use.DURABLE, _relay),
+    **ASIDE,
 }
 # Batches of retention and promotion are as large as the table lets them be, up to a bound.
-BATCHES = ("prune", "prune events", "promote")
+BATCHES = ("prune", "prune events", "promote", *BOUNDED)
 
 
 class Sessions:
