@@ -16,6 +16,7 @@ from shared.postgres.claims import Claims
 from shared.postgres.completions import Finish, finish
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.jobs import PostgresJobs
+from shared.postgres.lines import OwnersClaims
 from shared.postgres.promotions import promote
 from shared.postgres.rescues import dead_owners, rescue
 from tests.support.waiting import until
@@ -63,11 +64,22 @@ def test_priorities_first_then_order_of_enqueue(conn):
     assert ids(Claims(conn, "index", 1).claim([KIND], 10)) == [*first, *late, *last]
 
 
-def test_never_more_than_asked_for_under_any_plan(conn):
-    add(conn, 50)
-    for switch in ("enable_nestloop", "enable_sort", "enable_material", "enable_memoize"):
-        conn.execute(f"set {switch} = off")
-        assert len(Claims(conn, "index", 1).claim([KIND], 7)) == 7
+PLANS = ("nestloop", "hashjoin", "mergejoin", "sort", "material", "memoize", "indexscan", "seqscan")
+
+
+@pytest.mark.parametrize("how", [Claims, OwnersClaims])
+@pytest.mark.parametrize("off", [(), *((plan,) for plan in PLANS), PLANS])
+def test_never_more_than_asked_for_under_any_plan(conn, how, off):
+    add(conn, 1000)
+    conn.execute("update weirkeeper.ready set owner_id = 'o' || job_id % 30")
+    conn.execute("analyze")
+    for plan in off:
+        conn.execute(f"set enable_{plan} = off")
+    for limit in (1, 7, 100):
+        for _ in range(2):
+            assert len(how(conn, "index", 1).claim([KIND], limit)) == limit
+    running = conn.execute("select count(*) from weirkeeper.running").fetchone()
+    assert running == (216,), "and no row was taken that nobody was told of"
 
 
 def test_a_lone_writer_that_commits_late_is_never_passed_by_the_floor(conn):

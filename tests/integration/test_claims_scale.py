@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import struct
 import time
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from shared.postgres.claims import Claims
 from shared.postgres.completions import finish
 from shared.postgres.connect import Use, connect
 from shared.postgres.gauges import areas, open_gauges
+from tests.support.bounds import at_most
 from tests.support.cluster import FAST, ThrowawayCluster
 from tests.support.databases import Databases
 from tests.support.waiting import until
@@ -113,15 +113,20 @@ def alone():
 
 
 def work_off(session, jobs):
-    """Run so many jobs; the medians of a claim in the first and the last fifth, in seconds."""
+    """Run so many jobs; the fastest claim of the first and of the last fifth, in seconds.
+
+    Other programs only ever slow one; dead rows that claims pass over slow every one.
+    Of a hundred claims 99 take at most 50 ms each, whoever holds a snapshot.
+    """
     claims, taken = Claims(session, "index", 1), []
     for _ in range(jobs // 100):
         began = time.perf_counter()
         batch = claims.claim([KIND], 100)
         taken.append(time.perf_counter() - began)
         finish(session, 1, [Finish(c.job_id, c.token) for c in batch])
+    assert sorted(taken)[len(taken) * 99 // 100] < at_most(0.05, busy=2)
     part = len(taken) // 5
-    first, last = (statistics.median(p) for p in (taken[:part], taken[-part:]))
+    first, last = min(taken[:part]), min(taken[-part:])
     return claims, first, last
 
 
@@ -159,18 +164,27 @@ def test_dead_rows_that_an_old_snapshot_keeps_do_not_slow_claims(conn, database_
         dead = jobs - 100
         until(lambda: _risen(claims) >= dead, 30, "the floor has risen past the dead rows")
         with_floor = min(_look(claims) for _ in range(9))
-        without = []
-        for _ in range(9):
-            claims._floors.reset()
-            without.append(_look(claims))
+        without = [_swept(claims) for _ in range(9)]
         assert with_floor < min(without) / 1.5, (
             f"{with_floor * 1e3:.2f}, {min(without) * 1e3:.2f} ms"
         )
+    # The reader is gone: one vacuum later even the sweep from the beginning is what it always was.
+    with connect(database_url, "test", Use.HOT) as session:
+        conn.execute("vacuum weirkeeper.ready")
+        claims = Claims(session, "index", 1)
+        again = min(_swept(claims) for _ in range(9))
+        assert again < max(min(without) / 1.5, 2 * with_floor), f"{again * 1e3:.2f} ms"
 
 
 def _risen(claims):
     claims.claim([KIND], 100)
     return claims._floors.of((KIND, 2))
+
+
+def _swept(claims):
+    """A look that begins at the very beginning."""
+    claims._floors.reset()
+    return _look(claims)
 
 
 def _look(claims):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -14,7 +16,9 @@ from shared.postgres.rescues import rescue
 from shared.postgres.statements import statement
 from shared.postgres.waits import PostgresWaits
 from tests.support import steps as how
+from tests.support.bounds import at_most
 from tests.support.steps import EPOCH, KIND, QUEUE, notices_fixture, steps_fixture  # noqa: F401
+from tests.support.waiting import until
 
 LATER = datetime.now(UTC) + timedelta(hours=1)
 
@@ -256,17 +260,48 @@ def test_states_that_cannot_move_move_nothing(steps):
 # ── whoever waits is told of every way to end ─────────────────────────────────────────────────────
 
 
-def test_who_waits_is_told_of_a_cancel_and_of_a_rescue_that_discards(steps):
+LISTENS = (
+    "select count(*) from pg_stat_activity where datname = current_database()"
+    " and application_name = 'weirkeeper test listen'"
+)
+
+
+def _cancelled(steps):
+    job = steps.enqueue()
+    return job, lambda: steps.inspector.cancel(job)
+
+
+def _discarded(steps):
+    job = steps.enqueue(max_attempts=1)
+    assert len(steps.claim()) == 1
+    steps.conn.execute("update weirkeeper.running set started_at = now()")
+    return job, lambda: rescue(steps.conn, {EPOCH: "dead"})
+
+
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [(_cancelled, "cancelled"), (_discarded, "discarded")],
+    ids=["cancel", "rescue"],
+)
+def test_who_waits_is_told_of_a_cancel_and_of_a_rescue_that_discards(
+    steps, monkeypatch, end, state
+):
+    """By the notice: the poll is out of the way."""
+    monkeypatch.setattr("shared.postgres.waits.POLL", 60)
+    job, act = end(steps)
+    answers = []
     with PostgresWaits(steps.url, "test") as waits:
-        job = steps.enqueue()
-        steps.inspector.cancel(job)
-        assert waits.wait(job, 1).state == "cancelled"
-        lost = steps.enqueue(max_attempts=1)
-        [claim] = steps.claim()
-        steps.conn.execute("update weirkeeper.running set started_at = now()")
-        rescue(steps.conn, {EPOCH: "dead"})
-        assert waits.wait(lost, 1).state == "discarded"
-        assert steps.finish(claim) == 0
+        thread = threading.Thread(
+            target=lambda: answers.append((waits.wait(job, 50).state, time.monotonic()))
+        )
+        thread.start()
+        until(lambda: steps.one(LISTENS), 10, "somebody listens")
+        acted = time.monotonic()
+        act()
+        thread.join(60)
+    [(told, at)] = answers
+    assert told == state
+    assert at - acted < at_most(1, busy=20), "long before its bound"
 
 
 # ── pause ──────────────────────────────────────────────────────────────────────────────────────

@@ -185,8 +185,13 @@ def test_check_prints_and_starts_nothing(programs):
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 def test_promtool_finds_nothing_to_complain_of(address):
-    config = ["promtool", "check", "config", ROOT / "deploy" / "prometheus.yml"]
-    subprocess.run(config, check=True, timeout=30, capture_output=True)
+    deploy = ROOT / "deploy"
+    for words in (
+        ("check", "config", deploy / "prometheus.yml"),
+        ("check", "rules", deploy / "alerts.yml"),
+        ("test", "rules", deploy / "alerts.test.yml"),
+    ):
+        subprocess.run(["promtool", *words], check=True, timeout=30, capture_output=True)
     text = httpx.get(f"http://{address}/metrics").text
     linted = subprocess.run(
         ["promtool", "check", "metrics"],
