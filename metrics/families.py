@@ -33,6 +33,11 @@ FROM_DATABASE = (
     Gauge("queue_ready_jobs", f"Jobs that could be claimed now, counted to {CAP}.", ("queue",)),
     Gauge("queue_oldest_ready_age_seconds", "How long the oldest has been claimable.", ("queue",)),
     Gauge("queue_oldest_running_age_seconds", "How long the oldest has run.", ("queue",)),
+    Gauge(
+        "index_entries_per_claim",
+        "Entries of the index of waiting jobs that a claim read in each lane, on average since the"
+        " last reading; dead ones that vacuum may not remove count.",
+    ),
     Gauge("outbox_pending_events", f"Events that wait for the relay, counted to {CAP}."),
     Gauge("outbox_oldest_pending_age_seconds", "How long the first of them has waited."),
     Gauge("outbox_poisoned_events", "Events that the relay gave up."),

@@ -89,6 +89,19 @@ class App:
         return {q.name: q for q in (*QUEUES, *self.queues)}
 
     @cached_property
+    def sessionless(self) -> frozenset[str]:
+        """Names of queues no child of which may open a connection: no handler gets a database."""
+        return frozenset(q.name for q in self.all_queues.values() if not self._may_connect(q))
+
+    def _may_connect(self, queue: Queue) -> bool:
+        if queue.program is not None:
+            return queue.program.database
+        kinds = [kind for kind in self.all_kinds.values() if kind.queue == queue.name]
+        return not kinds or any(
+            kind.database if kind.program is None else kind.program.database for kind in kinds
+        )
+
+    @cached_property
     def routes(self) -> list[tuple[str, Subscription]]:
         """Types × subscriptions, expanded: (event type, subscription that wants it)."""
         return [

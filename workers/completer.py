@@ -22,6 +22,7 @@ from workers.verdicts import bare, plain
 FLUSH_AT = 64  # ends
 FLUSH_AFTER = 0.005  # seconds
 BATCH = 1000  # ends in one transaction
+DELIVERY = "webhook.deliver"  # the kind whose ends are told by a name of their own, too
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ class Completer:
         self._wake = wake
         self._instruments = assignment.instruments
         self._attempts = assignment.instruments.job_attempts_total
+        self._deliveries = assignment.instruments.webhook_deliveries_total
         self._clock = assignment.clock
         self._runs: list[tuple[Completed, float]] = []
         self._pending: list[Done] = []
@@ -129,7 +131,7 @@ class Completer:
         for run, ended in batch:
             self._settle.observe(now - ended, len(run.claims))
         for kind, times in Counter([claim.kind for claim in claims]).items():
-            self._attempts.labels(self._queue, kind, "completed").inc(times)
+            self._count(kind, "completed", times)
         self._late(len(claims) - held)
         return claims
 
@@ -143,9 +145,14 @@ class Completer:
         now = self._clock.monotonic()
         for done in batch:
             self._settle.observe(now - done.ended)
-            self._attempts.labels(self._queue, done.claim.kind, done.finish.outcome).inc()
+            self._count(done.claim.kind, done.finish.outcome, 1)
         self._late(len(batch) - held)
         return batch
+
+    def _count(self, kind: str, outcome: str, times: int) -> None:
+        self._attempts.labels(self._queue, kind, outcome).inc(times)
+        if kind == DELIVERY:
+            self._deliveries.labels(outcome).inc(times)
 
     def _write(self, work: Work, finishes: Sequence[Finish]) -> int:
         try:

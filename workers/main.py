@@ -246,7 +246,9 @@ class _Program:
 
     def _registration(self) -> Registration:
         children = {queue.name: queue.children for queue in self._queues}
-        connections = budget.parent(len(self._queues)) + sum(children.values())
+        connections = budget.parent(len(self._queues)) + sum(
+            budget.sessions(queue, self._app.sessionless) for queue in self._queues
+        )
         kinds = sorted(name for queue in self._queues for name in _kinds(self._app, queue.name))
         return Registration(
             "queue",
@@ -262,7 +264,8 @@ class _Program:
 
     def _budget(self) -> budget.Budget:
         queues = self._settings.tuned(self._app.all_queues).values()
-        return budget.budget(queues, {budget.SHARED: len(self._queues) - 1})
+        shared = {budget.SHARED: len(self._queues) - 1}
+        return budget.budget(queues, shared, self._app.sessionless)
 
     def _backend_pids(self) -> list[int]:
         """Server processes to end when this process is frozen: a frozen sleeper is expensive."""

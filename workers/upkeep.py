@@ -225,20 +225,25 @@ class Upkeep:
         So it is when a pause ends, or when the database is back.
         """
         now = self._clock.monotonic()
-        oldest = self._oldest(work)
+        oldest = self._oldest(work.oldest)
         if oldest is None:
             self._attended = now
             return
         idle = now - max(self._attended, self._producer.last_claim)
-        if min(idle, oldest) >= STUCK:
-            raise ClaimsStuck(
-                f"queue {self._queue}: a job has been claimable for {oldest:.0f} s, children are "
-                f"free, and nothing was claimed for {idle:.0f} s"
-            )
+        if min(idle, oldest) < STUCK:
+            return
+        free = self._oldest(work.oldest_free)
+        if free is None or free < STUCK:  # somebody else's transaction has the old ones locked
+            self._attended = now
+            return
+        raise ClaimsStuck(
+            f"queue {self._queue}: a job has been claimable for {free:.0f} s, children are "
+            f"free, and nothing was claimed for {idle:.0f} s"
+        )
 
-    def _oldest(self, work: Work) -> float | None:
+    def _oldest(self, look: Callable[[Sequence[str]], float | None]) -> float | None:
         """Seconds that a job has waited which this process could claim; None = there is none."""
         if self._producer.excused or self._executor.room() < 1:
             return None
         closed = self._producer.cut.kinds
-        return work.oldest([kind for kind in self._kinds if kind not in closed])
+        return look([kind for kind in self._kinds if kind not in closed])

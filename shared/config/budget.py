@@ -9,7 +9,7 @@ there would keep a deploy from starting the new generation before the old one ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from shared.config.queues import Queue
@@ -64,18 +64,28 @@ def parent(queues: int) -> int:
     return BEAT + queues * (PARENT - BEAT)
 
 
-def budget(queues: Iterable[Queue], processes: Mapping[str, int] | None = None) -> Budget:
+def sessions(queue: Queue, sessionless: Collection[str] = ()) -> int:
+    """Connections that the children of one process of a queue may hold: one each, or none."""
+    return 0 if queue.name in sessionless else queue.children
+
+
+def budget(
+    queues: Iterable[Queue],
+    processes: Mapping[str, int] | None = None,
+    sessionless: Collection[str] = (),
+) -> Budget:
     """Sum up a deployment.
 
     Args:
         queues: with their numbers of children.
         processes: how many of each queue, and of relay, listener and metrics; one where not told.
             Under SHARED, how many beats less there are because queues share a process.
+        sessionless: names of queues whose children get no database.
     """
     counts = processes or {}
     parts = [
-        _part(q.name, PARENT + q.children, counts, f" ({PARENT} + {q.children} children)")
-        for q in queues
+        _part(q.name, PARENT + n, counts, f" ({PARENT} + {n} children)" if n else "")
+        for q, n in ((q, sessions(q, sessionless)) for q in queues)
     ]
     parts += [
         _part("relay", RELAY, counts),

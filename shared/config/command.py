@@ -12,7 +12,7 @@ import re
 import shutil
 from dataclasses import dataclass
 
-from shared.config.env import EPOCH, minimal_environment
+from shared.config.env import EPOCH, minimal_environment, tells_of_database
 from shared.errors import ConfigurationError
 
 LONGEST = 8 * 1024  # characters of all words together
@@ -72,6 +72,14 @@ class Command:
     def variables(self) -> tuple[str, ...]:
         """Names of all variables that it is given, not their values."""
         return tuple(entry.partition("=")[0] for entry in self.environment)
+
+    @property
+    def database(self) -> bool:
+        """Whether it is told of a database, and so may hold a connection."""
+        return any(
+            tells_of_database(name, value)
+            for name, _, value in (entry.partition("=") for entry in self.environment)
+        )
 
     def check_runs(self, what: str) -> None:
         """Refuse a command that is not there, as it would be looked for.

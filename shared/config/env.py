@@ -51,6 +51,12 @@ SETTINGS = (
     Setting("WEIRKEEPER_PGBIN", "", "folder of initdb and postgres to use instead of the wheel's"),
     Setting("WEIRKEEPER_DRAIN_SECONDS", "20", "how long a stop waits for running jobs"),
     Setting("WEIRKEEPER_GRACE_SECONDS", "2", "how long a job asked to stop may take before a kill"),
+    Setting(
+        "WEIRKEEPER_CORE_DUMPS",
+        "no",
+        "yes: a program or child that crashes may leave a core file, which holds secrets and what "
+        "jobs are about",
+    ),
     Setting("WEIRKEEPER_LOG_LEVEL", "info", "debug, info, warning or error"),
     Setting("WEIRKEEPER_KEEP_COMPLETED_HOURS", "24", "how long completed jobs are kept"),
     Setting(
@@ -275,6 +281,12 @@ _OF_DATABASES = ("DATABASE_URL", "PG*", "WEIRKEEPER_DIRECT_URL", "WEIRKEEPER_HOM
 _DATABASE = re.compile(r"\s*postgres(ql)?(\+\w+)?://", re.IGNORECASE)
 
 
+def tells_of_database(name: str, value: str) -> bool:
+    """Whether who is given this variable may find a Postgres by it."""
+    named = any(fnmatchcase(name, pattern) for pattern in _OF_DATABASES)
+    return named or _DATABASE.match(value) is not None
+
+
 def environment_without_database(queue: str, declared: Sequence[str]) -> dict[str, str]:
     """What a child gets that is to know of no database.
 
@@ -283,12 +295,9 @@ def environment_without_database(queue: str, declared: Sequence[str]) -> dict[st
         declared: what the application's handlers need; an address of a Postgres is left out.
     """
     given = environment_of_children(queue, declared)
-    return {
-        name: value
-        for name, value in given.items()
-        if not any(fnmatchcase(name, pattern) for pattern in _OF_DATABASES)
-        and not _DATABASE.match(value)
-    } | {"WEIRKEEPER_HOME": os.devnull}
+    return {name: value for name, value in given.items() if not tells_of_database(name, value)} | {
+        "WEIRKEEPER_HOME": os.devnull
+    }
 
 
 def hand_down(name: str, value: str) -> None:

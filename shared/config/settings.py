@@ -62,6 +62,7 @@ class Settings:
     pgbin: str
     drain_seconds: float
     grace_seconds: float
+    core_dumps: bool
     log_level: str
     keep_completed_hours: float
     keep_ended_hours: float
@@ -118,6 +119,7 @@ class Settings:
             pgbin=env.text("WEIRKEEPER_PGBIN"),
             drain_seconds=env.seconds("WEIRKEEPER_DRAIN_SECONDS", 0, 3600),
             grace_seconds=env.seconds("WEIRKEEPER_GRACE_SECONDS", 0, 60),
+            core_dumps=env.choice("WEIRKEEPER_CORE_DUMPS", ("no", "yes")) == "yes",
             log_level=env.choice("WEIRKEEPER_LOG_LEVEL", LOG_LEVELS),
             keep_completed_hours=env.hours("WEIRKEEPER_KEEP_COMPLETED_HOURS", 0, KEPT_AT_MOST),
             keep_ended_hours=env.hours("WEIRKEEPER_KEEP_ENDED_HOURS", 0, KEPT_AT_MOST),

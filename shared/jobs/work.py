@@ -201,6 +201,10 @@ class Work(Protocol):
         """Seconds that the oldest job of these kinds has been claimable; None = there is none."""
         ...
 
+    def oldest_free(self, kinds: Sequence[str]) -> float | None:
+        """As `oldest`, of jobs whose rows nobody has locked; costs more."""
+        ...
+
     def fileno(self) -> int:
         """Readable when a notice has arrived."""
         ...

@@ -43,6 +43,7 @@ def areas(known_kinds: Sequence[str]) -> Mapping[str, Callable[[Connection], lis
     """
     return {
         "queues": _queues,
+        "claims": Looks().read,
         "ended": _ended,
         "outbox": _outbox,
         "leases": _leases,
@@ -70,6 +71,22 @@ def _queues(conn: Connection) -> list[Reading]:
             Reading("queue_oldest_running_age_seconds", (queue,), max(0.0, longest or 0.0)),
         ]
     return found
+
+
+class Looks:
+    """What looks for waiting jobs read, on average since the reading before."""
+
+    def __init__(self) -> None:
+        self._before: tuple[float, float] | None = None
+
+    def read(self, conn: Connection) -> list[Reading]:
+        """The average; none before the second reading, and none when nothing was looked for."""
+        [(looks, entries)] = _rows(conn, statement("gauges/looks"), {})
+        before, self._before = self._before, (looks, entries)
+        if before is None or looks <= before[0]:  # statistics may have been reset
+            return []
+        each = (entries - before[1]) / (looks - before[0])
+        return [Reading("index_entries_per_claim", (), max(0.0, each))]
 
 
 def _ended(conn: Connection) -> list[Reading]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import LiteralString
 
 from shared.errors import DatabaseUnavailable
 from shared.jobs.work import Claim, Completed, Cut, DeadOwner, Finish, Held, Mark
@@ -134,10 +135,16 @@ class PostgresWork:
 
     def oldest(self, kinds: Sequence[str]) -> float | None:
         """Seconds that the oldest job of these kinds has been claimable; None = there is none."""
+        return self._age(statement("queues/oldest"), kinds)
+
+    def oldest_free(self, kinds: Sequence[str]) -> float | None:
+        """As `oldest`, of jobs whose rows nobody has locked."""
+        return self._age(statement("queues/oldest_free"), kinds)
+
+    def _age(self, look: LiteralString, kinds: Sequence[str]) -> float | None:
+        params = {"queue": self._owner.queue, "kinds": list(kinds)}
         with translated():
-            row = self._conn.execute(
-                statement("queues/oldest"), {"queue": self._owner.queue, "kinds": list(kinds)}
-            ).fetchone()
+            row = self._conn.execute(look, params).fetchone()
         return None if row is None or row[0] is None else float(str(row[0]))
 
     def fileno(self) -> int:

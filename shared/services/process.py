@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import select
 import signal
 import socket
@@ -111,6 +112,14 @@ def die_with_parent(number: signal.Signals, parent: int | None = None) -> None:
 def forbid_new_privileges() -> None:
     """Have no program that this process starts gain rights (setuid, setgid, capabilities)."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def forbid_core_dumps() -> None:
+    """Have neither this process nor what it starts leave a core file: it would hold secrets.
+
+    A program that the kernel pipes cores into is told of the limit, and has to keep to it.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def adopt_orphans() -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from shared.services import exit_codes
-from shared.services.process import die_with_parent
+from shared.services.process import die_with_parent, forbid_core_dumps
 from shared.services.stop import StopSignal, end_at_once
 from shared.telemetry import logs
 
@@ -59,6 +59,8 @@ def run(
     die_with_parent(signal.SIGTERM)  # a supervisor killed by SIGKILL must not leave us behind
     try:
         settings = Settings.load()
+        if not settings.core_dumps:
+            forbid_core_dumps()  # before an application's imports; inherited by all children
         found = check(settings, args)
         if args.check:
             print(json.dumps({**settings.describe(), **found}, indent=2, default=str))  # noqa: T201

@@ -102,6 +102,12 @@ class Instruments:
             "Attempts by outcome.",
             ["queue", "kind", "outcome"],
         )
+        self.webhook_deliveries_total = Counter(
+            files,
+            "webhook_deliveries_total",
+            "Attempts of deliveries by outcome; snoozed = their endpoint was held or resting.",
+            ["outcome"],
+        )
 
     def _pool(self, files: SlotFiles) -> None:
         self.pool_slots = Gauge(

@@ -344,3 +344,16 @@ def test_what_is_paused_is_no_stuck_claim(steps):
     assert steps.conn.execute(look, params).fetchone()[0] is not None
     steps.inspector.pause(kind=KIND)
     assert steps.conn.execute(look, params).fetchone()[0] is None
+
+
+def test_what_another_transaction_has_locked_is_no_stuck_claim(steps, database_url):
+    job = steps.enqueue()
+    params = {"queue": QUEUE, "kinds": [KIND]}
+    look, any_look = statement("queues/oldest_free"), statement("queues/oldest")
+    with psycopg.connect(database_url) as other:
+        other.execute("select from weirkeeper.ready where job_id = %s for update", (job,))
+        assert steps.conn.execute(look, params).fetchone()[0] is None
+        assert steps.conn.execute(any_look, params).fetchone()[0] is not None
+        steps.enqueue()
+        assert steps.conn.execute(look, params).fetchone()[0] is not None
+    assert steps.conn.execute(look, params).fetchone()[0] is not None

@@ -12,6 +12,7 @@ from shared.postgres.retention import prune_jobs
 from shared.postgres.statements import statement
 from shared.stats import CAP, CAP_ENDED
 from tests.support.rows import enqueue, finish, record, session
+from tests.support.waiting import until
 
 KNOWN = ["corpus.index"]
 
@@ -53,6 +54,24 @@ def test_waiting_and_running_jobs_by_queue(read, conn):
     assert 7 <= found["queue_oldest_running_age_seconds", "index"] < 30
     assert found["jobs", "webhook", "pending"] == 0
     assert found["queue_oldest_ready_age_seconds", "webhook"] == 0
+
+
+def test_claims_tell_how_much_of_the_index_they_read_on_average(conn, database_url):
+    for _ in range(20):
+        enqueue(conn)
+    with open_gauges(database_url, "test") as reader:
+        look = areas(KNOWN)["claims"]
+        assert look(reader) == []  # since when is not known yet
+
+        def counted() -> list[float]:
+            conn.execute("set enable_seqscan = off")
+            conn.execute("set enable_bitmapscan = off")
+            conn.execute("select count(*) from weirkeeper.ready where queue = 'index'")
+            conn.execute("select pg_stat_force_next_flush()")
+            return [r.value for r in look(reader)]
+
+        assert until(counted, 10, "the server counted the look") == [20.0]
+        assert look(reader) == []  # nothing was looked for meanwhile
 
 
 def test_ended_jobs_are_counted_unless_tried_again(read, conn):

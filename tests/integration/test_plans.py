@@ -76,7 +76,8 @@ def _held(conn: Connection, ground: Ground) -> None:
 def _expired(conn: Connection, ground: Ground) -> None:
     params = {"job_ids": [c.job_id for c in ground.held()], "epoch": OWNER, "token": 1}
     conn.execute(statement("claims/discard_expired"), params)
-    conn.execute(statement("queues/oldest"), {"queue": QUEUE, "kinds": list(KINDS)})
+    for look in (statement("queues/oldest"), statement("queues/oldest_free")):
+        conn.execute(look, {"queue": QUEUE, "kinds": list(KINDS)})
 
 
 def _promote(conn: Connection, _: Ground) -> None:

@@ -6,7 +6,9 @@ A trigger that cancels deletions stands for whatever may break claims: they succ
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 
+import psycopg
 import pytest
 
 from shared.app import load_app
@@ -26,6 +28,11 @@ BREAK = """
 create function weirkeeper.kept() returns trigger language plpgsql as 'begin return null; end';
 create trigger kept before delete on weirkeeper.ready for each row
   when (old.kind = 't.ok') execute function weirkeeper.kept();
+"""
+# Not a drop of the trigger: that would wait for who has a row locked.
+MEND = """
+create or replace function weirkeeper.kept() returns trigger language plpgsql
+as 'begin return old; end'
 """
 UNKNOWN = "update weirkeeper.{} set kind = 'w.unheard' where {} = %s"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -57,10 +64,28 @@ def excused(queue: TestQueue) -> dict[str, str]:
     return waiting
 
 
-def test_a_process_that_claims_nothing_ends_unless_there_is_a_reason(queue: TestQueue) -> None:
+@pytest.fixture
+def locked(queue: TestQueue) -> Iterator[Callable[[], str]]:
+    """Makes a job whose row another session has locked; the lock lasts as long as the test."""
+    with psycopg.connect(queue.url) as other:
+
+        def make() -> str:
+            control = PostgresInspector(queue.conn)
+            control.pause(kind="w.locked")
+            job = PostgresJobs(queue.conn).enqueue("w.locked", {"seconds": 200})
+            other.execute("select from weirkeeper.ready where job_id = %s for update", (job,))
+            control.resume(kind="w.locked")
+            return job
+
+        yield make
+
+
+def test_a_process_that_claims_nothing_ends_unless_there_is_a_reason(
+    queue: TestQueue, locked: Callable[[], str]
+) -> None:
     declare(queue.conn, load_app(APP))
     others = [queue.start(queue=name, WEIRKEEPER_APP=APP) for name in ("free", "capped", "halted")]
-    waiting = excused(queue)
+    waiting = {**excused(queue), "locked": locked()}
     broken = queue.start()
     queue.conn.execute(BREAK)
     job = queue.enqueue("ok")
@@ -75,6 +100,6 @@ def test_a_process_that_claims_nothing_ends_unless_there_is_a_reason(queue: Test
     assert all(process.running() for process in others), [o.text() for o in others]
     places = {why: queue.where(job) for why, job in waiting.items()}
     assert places == {why: ["parked" if why == "keyed" else "ready"] for why in waiting}
-    queue.conn.execute("drop trigger kept on weirkeeper.ready")
+    queue.conn.execute(MEND)
     queue.start()
     assert queue.final(job)["outcome"] == "completed"

@@ -1,23 +1,16 @@
-"""A Postgres that is away for longer than a lease, and one with few connections."""
+"""A Postgres that is away for longer than a lease, under a supervisor."""
 
 from __future__ import annotations
 
 import sys
-import threading
-from pathlib import Path
+import time
 
-import psycopg
 import pytest
 
-from shared.app import load_app
-from shared.config.queues import QUEUES
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
-from tests.support.cluster import FAST, ThrowawayCluster
-from tests.support.databases import Databases
+from tests.support.bounds import at_most
 from tests.support.gate import Gate
-from tests.support.processes import ROOT, Programs
-from tests.support.queue import TestQueue
+from tests.support.processes import ROOT
+from tests.support.queue import TestQueue, alive
 from tests.support.waiting import pause, until
 
 SUPERVISOR = """
@@ -108,116 +101,28 @@ def sessions(queue):
     return row[0]
 
 
-class Inserts:
-    """An application that enqueues through a fresh connection each time, from several threads."""
-
-    def __init__(self, url, threads=8):
-        self._url = url
-        self._over = threading.Event()
-        self.done, self.failed = 0, []
-        self._threads = [threading.Thread(target=self._work) for _ in range(threads)]
-
-    def _work(self):
-        while not self._over.is_set():
-            try:
-                with psycopg.connect(self._url, autocommit=True) as conn:
-                    conn.execute("select weirkeeper.enqueue('long.index', '{\"seconds\": 0}')")
-                self.done += 1
-            except psycopg.Error as error:
-                self.failed.append(str(error))
-            self._over.wait(0.02)
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
-
-
-@pytest.fixture
-def small(short_tmp):
-    """A server with few connections, and two homes on it: of an old release and of a new one."""
-    started = []
-
-    def make(connections):
-        cluster = ThrowawayCluster({**FAST, "max_connections": str(connections)})
-        databases = Databases(cluster.url)
-        url = databases.create()
-        with connect(url, "test") as conn:
-            declare(conn, load_app("tests.support.every_queue:app"))
-        databases.close()
-        homes = []
-        for name in ("old", "new"):
-            (short_tmp / name).mkdir()
-            programs = Programs(Path(short_tmp / name), url)
-            programs.environment |= {
-                "WEIRKEEPER_APP": "tests.support.every_queue:app",
-                "WEIRKEEPER_GENERATION": name,
-                "WEIRKEEPER_CHILDREN": ",".join(f"{queue.name}=1" for queue in QUEUES),
-                "TEST_EFFECTS": str(short_tmp / "effects"),
-            }
-            homes.append(programs)
-        started.append((cluster, homes))
-        return url, *homes
-
-    yield make
-    for cluster, homes in started:
-        for programs in homes:
-            programs.close()
-        cluster.stop()
-
-
-def start_all(programs):
-    return [
-        programs.start(*command)
-        for command in (
-            ("relay",),
-            *(("workers", queue.name) for queue in QUEUES),
-            ("listener",),
-            ("metrics",),
-        )
-    ]
-
-
-def ready(url, generation):
-    with psycopg.connect(url, autocommit=True) as conn:
-        return conn.execute(
-            "select count(*) from weirkeeper.process where phase = 'ready' and generation = %s",
-            (generation,),
-        ).fetchone()[0]
-
-
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_with_40_connections_a_start_is_refused_and_the_applications_inserts_never_fail(small):
-    url, old, _ = small(40)
-    with Inserts(url) as inserts:
-        worker = old.start("workers", "index")
-        assert worker.wait(60) == 78
-        assert "at most half of the server's 37 usable connections (18)" in worker.text()
-        assert "index (3 + 1 children) 4 + " in worker.text()
-        assert "migrator 1 = 31'" in worker.text()
-    assert inserts.done
-    assert inserts.failed == []
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_while_two_releases_overlap_the_applications_inserts_never_fail(small):
-    url, old, new = small(80)  # usable: 77; a release: at most 31; the application: 8
-    with Inserts(url) as inserts:
-        first = start_all(old)
-        until(lambda: ready(url, "old") == 8, 90, "the old release is ready")
-        second = start_all(new)
-        until(lambda: ready(url, "new") == 8, 90, "the new release is ready beside it")
-        for program in first:
-            assert program.terminate(60) == 0, program.text()
-        enough = inserts.done + 50
-        until(lambda: inserts.done > enough, 30, "the application went on meanwhile")
-    assert inserts.failed == []
-    for program in second:
-        assert program.terminate(60) == 0, program.text()
+def test_a_long_outage_ends_what_runs_in_time_and_is_over_soon_after(programs, database_url):
+    """15 minutes, told by 40 s: every pause between tries has reached its longest by then."""
+    gate = Gate(database_url)
+    programs.environment["DATABASE_URL"] = gate.url
+    queue = TestQueue(programs, database_url)
+    try:
+        supervisord = supervised(programs, queue)
+        kept = queue.enqueue("sleep", {"seconds": 200})
+        child = queue.begun(kept, timeout=60)["pid"]
+        gate.shut()
+        shut = time.monotonic()
+        until(lambda: not alive(child), at_most(12, busy=20), "no child outlives its lease")
+        pause(max(0.0, shut + 40 - time.monotonic()), "the outage that is tried")
+        gate.open()
+        opened = time.monotonic()
+        assert queue.final(queue.enqueue("ok"), timeout=40)["outcome"] == "completed"
+        assert time.monotonic() - opened < at_most(10, busy=25)
+        queue.begun(kept, times=2, timeout=30)
+        assert "FATAL" not in supervisord.text()
+        assert supervisord.terminate(60) == 0
+    finally:
+        queue.conn.close()

@@ -210,11 +210,14 @@ def test_stop_all_at_once_loses_nothing(stack):
 
 @pytest.mark.soak
 def test_three_queues_by_name_stop_together(stack):
-    jobs = stack.begin(12)
+    jobs = stack.begin(18)
     began = time.monotonic()
     stack.ctl("stop", "queues:index", "queues:notify", "queues:fetch")
     assert time.monotonic() - began < WHOLE + SLACK
+    left = set(stack.ask("select slot from weirkeeper.process where phase = 'ready'"))
+    assert left == {(slot,) for slot in ("relay", "webhook", "maintenance", "listener", "metrics")}
     until(lambda: stack.all_completed(jobs), 30, "the other two go on and end as well")
+    assert stack.runs(jobs) == {1}
     assert stack.supervisord.terminate(90) == 0
 
 
@@ -234,16 +237,21 @@ def test_jobs_longer_than_the_drain_are_interrupted_and_run_again_elsewhen(stack
     assert stack.supervisord.terminate(90) == 0
 
 
-def test_what_jobs_started_ends_with_a_timeout_and_with_a_stop(programs, database_url):
-    programs.environment["WEIRKEEPER_DRAIN_SECONDS"] = "2"
+@pytest.mark.parametrize(
+    "drain", [pytest.param("", id="default", marks=pytest.mark.soak), pytest.param("2", id="2 s")]
+)
+def test_what_jobs_started_ends_with_a_timeout_and_with_a_stop(programs, database_url, drain):
+    programs.environment["WEIRKEEPER_DRAIN_SECONDS"] = drain
     stack = Stack(programs, database_url)
     timed, _, started = stack.fork(timeout=1.0)
     until(lambda: stack.outcomes([timed]) == {timed: ["timeout"]}, 30, "its time is over")
     until(lambda: not any(map(alive, started)), SWEPT, "both programs are gone")
     stopped, child, started = stack.fork()
+    began = time.monotonic()
     stop = stack.run("supervisor.supervisorctl", "-c", CONFIGURATION, "stop", "queues:index")
     until(lambda: not alive(child), WHOLE, "the child is gone")
     until(lambda: not any(map(alive, started)), SWEPT, "both programs are gone")
+    assert time.monotonic() - began < at_most(26, busy=26 + SLACK)
     assert stop.wait(WHOLE) == 0, stop.text()
     assert stack.outcomes([stopped]) == {stopped: ["interrupted"]}
     stack.ctl("stop", "all")

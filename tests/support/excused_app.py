@@ -16,6 +16,7 @@ app = App(
     kinds=(
         Kind("w.paused", "free", SLEEP),
         Kind("w.quarantined", "free", SLEEP),
+        Kind("w.locked", "free", SLEEP),
         Kind("w.keyed", "free", SLEEP, max_per_key=1),
         Kind("w.rated", "free", SLEEP, rate=Rate(1, per=3600)),
         Kind("w.capped", "capped", SLEEP),

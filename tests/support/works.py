@@ -63,6 +63,7 @@ class ScriptedWork:
         self.dead: list[DeadOwner] = []
         self.asked: list[int] = []
         self.waiting: float | None = None
+        self.locked = False  # by somebody else: the job that waits
         self.due: tuple[int, float | None] = (0, None)
         self.next_tick: float | None = None
 
@@ -121,6 +122,9 @@ class ScriptedWork:
 
     def oldest(self, kinds: Sequence[str]) -> float | None:
         return self.waiting if kinds else None
+
+    def oldest_free(self, kinds: Sequence[str]) -> float | None:
+        return None if self.locked else self.oldest(kinds)
 
     def fileno(self) -> int:
         return -1

@@ -156,3 +156,15 @@ def test_successes_that_the_database_refuses_are_written_one_by_one(completer, c
     completer.put_run(run_of(1, 2), clock.now)
     assert len(completer.flush(work).claims) == 2
     assert sorted(f.job_id for batch in work.finished for f in batch) == [1, 2]
+
+
+def test_deliveries_are_counted_by_outcome_and_other_kinds_are_not(completer, clock):
+    counted = completer._deliveries
+    completer.put_run(run_of(1, 2, kind="webhook.deliver"), clock.now)
+    put(completer, clock, 3)
+    held = claim(4, kind="webhook.deliver")
+    ended = End(4, "snoozed", 1.8e9, 0.1, delay=9.0)
+    completer.put(Done(held, verdict(held, ended), clock.now))
+    completer.flush(ScriptedWork())
+    assert counted.labels("completed").get() == 2
+    assert counted.labels("snoozed").get() == 1

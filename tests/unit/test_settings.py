@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.config.budget import budget, overdrawn, parent
+from shared.app import App
+from shared.config.budget import budget, overdrawn, parent, sessions
 from shared.config.env import SETTINGS
-from shared.config.queues import QUEUES
+from shared.config.queues import QUEUES, Queue
 from shared.config.settings import Settings
 from shared.config.urls import masked
 from shared.errors import ConfigurationError
+from shared.jobs.kinds import Kind
 from weirkeeper.server.slots import processes
 
 URL = "postgresql://me:secret@db:5432/app"
@@ -29,6 +31,7 @@ def test_defaults():
     found = load()
     assert (found.host, found.listener_port, found.metrics_port) == ("127.0.0.1", 8711, 9711)
     assert (found.drain_seconds, found.grace_seconds, found.log_level) == (20, 2, "info")
+    assert not found.core_dumps
     assert (found.app, found.database_url, found.embedded) == (None, "", True)
 
 
@@ -210,3 +213,28 @@ def test_what_all_living_processes_need_is_told_and_refused_by_nobody():
     assert overdrawn(27, 37) == ""
     told = overdrawn(28, 37)
     assert "may open 28 connections of the server's 37 usable ones" in told
+
+
+TOOL = {"command": ("/bin/tool",)}
+
+
+@pytest.mark.parametrize(
+    ("sessionless", "queue", "kinds"),
+    [
+        (True, {}, [{"handler": "m:f", "database": False}]),
+        (True, {}, [{"handler": "m:f", "database": False}, TOOL]),
+        (True, TOOL, [{}]),
+        (False, {}, [{"handler": "m:f", "database": False}, {"handler": "m:f"}]),
+        (False, {}, [{**TOOL, "environment": ("DATABASE_URL",)}]),
+        (False, {**TOOL, "environment": ("STORE=postgresql://db/app",)}, [{}]),
+        (False, {}, []),
+    ],
+)
+def test_children_that_get_no_database_are_not_counted(sessionless, queue, kinds):
+    named = [Kind(f"a.k{number}", "q", **more) for number, more in enumerate(kinds)]
+    q = Queue("q", children=7, **queue)
+    app = App(queues=(q,), kinds=named, include_site=False)
+    assert ("q" in app.sessionless) == sessionless
+    assert sessions(q, app.sessionless) == (0 if sessionless else 7)
+    parts = dict(budget([q], None, app.sessionless).parts)
+    assert parts == {**parts, **({"q": 3} if sessionless else {"q (3 + 7 children)": 10})}

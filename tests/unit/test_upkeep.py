@@ -216,6 +216,15 @@ def test_waiting_for_a_good_reason_is_none(upkeep, work, clock, executor, produc
             producer.last_claim = clock.now
 
 
+def test_what_somebody_else_has_locked_is_no_reason_nor_is_its_release(upkeep, work, clock):
+    work.waiting, work.locked = 5 * STUCK, True
+    watched(upkeep, work, clock, 5 * STUCK)
+    work.locked = False  # the next claim takes it, which may come after this look
+    watched(upkeep, work, clock, STUCK - WATCH)
+    with pytest.raises(ClaimsStuck):
+        watched(upkeep, work, clock, 2 * WATCH)
+
+
 @pytest.mark.parametrize("what", ["a child is free", "the database is back"])
 def test_old_jobs_are_left_to_the_next_claim_when(upkeep, work, clock, executor, what):
     work.waiting = 10 * STUCK

@@ -71,7 +71,7 @@ def check(settings: Settings, file: Path | None = None) -> Deployment:
     app = load_app(settings.app)
     queues = settings.tuned(app.all_queues)
     supervision = compose.read(settings.home, file)
-    needed = budget(queues.values(), processes(supervision))
+    needed = budget(queues.values(), processes(supervision), app.sessionless)
     notes: list[str] = []
     if settings.embedded:
         needed.check(int(DEFAULTS["max_connections"]) - RESERVED)
