@@ -11,7 +11,6 @@ import argparse
 import logging
 from collections.abc import Sequence
 from contextlib import closing
-from importlib.metadata import version
 
 from listener.server import Routes
 from listener.waiting import Waiting
@@ -26,6 +25,7 @@ from shared.postgres.answers import Answers
 from shared.postgres.ear import PostgresEar
 from shared.postgres.presence import Presence
 from shared.postgres.processes import Registration
+from shared.release import version
 from shared.services import exit_codes, web
 from shared.services.group import ServiceGroup
 from shared.services.program import run

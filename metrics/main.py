@@ -10,7 +10,6 @@ import argparse
 import logging
 from collections.abc import Sequence
 from contextlib import closing
-from importlib.metadata import version
 
 from metrics.collector import EVERY, Collector
 from metrics.programs import Programs
@@ -25,6 +24,7 @@ from shared.postgres.gauges import areas, open_gauges
 from shared.postgres.migrator import migrations
 from shared.postgres.presence import Presence
 from shared.postgres.processes import Registration
+from shared.release import version
 from shared.services import exit_codes, web
 from shared.services.group import ServiceGroup
 from shared.services.program import run

@@ -13,7 +13,6 @@ import logging
 import threading
 from collections.abc import Sequence
 from contextlib import closing
-from importlib.metadata import version
 
 from relay.relay_pass import RelayPass
 from relay.service import RelayService
@@ -32,6 +31,7 @@ from shared.postgres.life import Life
 from shared.postgres.processes import Registration
 from shared.postgres.relay import PostgresOutbox
 from shared.postgres.wakes import RELAY_LOCK, Wakes, relay_channel
+from shared.release import version
 from shared.services import exit_codes
 from shared.services.program import run
 from shared.services.stop import StopSignal

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing, redirect_stdout, suppress
 from dataclasses import asdict
-from importlib.metadata import version
 
 from shared.app import App, load_app
 from shared.backoff import RECONNECT, jittered
@@ -36,6 +35,7 @@ from shared.postgres.life import Life
 from shared.postgres.limits import usable_connections
 from shared.postgres.processes import Registration, needed_by_all
 from shared.postgres.work import Owner, PostgresWork
+from shared.release import version
 from shared.services import exit_codes
 from shared.services.process import adopt_orphans, identity, life_mark
 from shared.services.program import run

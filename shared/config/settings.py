@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from shared.config.env import SUPERVISORD, Environment, handed_down
@@ -22,6 +21,7 @@ from shared.config.queues import Queue
 from shared.config.spelling import command_line
 from shared.config.urls import check_url, masked
 from shared.errors import ConfigurationError
+from shared.release import version
 
 KEPT_AT_MOST = 10 * 366 * 24  # hours: ten years
 GENERATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,62}")
@@ -217,7 +217,7 @@ def _release() -> str:
     """Our version, read once: handlers build settings for each job."""
     try:
         return version("weirkeeper")
-    except PackageNotFoundError:  # a checkout on the path that was never installed
+    except ImportError:  # a checkout on the path that was never installed
         return "unknown"
 
 

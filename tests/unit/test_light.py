@@ -5,20 +5,34 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib import import_module
+from importlib import import_module, metadata
 
+import psycopg
 import pytest
 
+from shared import release
 from shared.absent import absent
 
-# Costs 1 to 5 MiB each. dill is for what an application hands to processes of its own, the command
-# line of httpx for people, and each is loaded by a library that can do without it.
-HEAVY = {"dill", "httpx", "cryptography", "prometheus_client", "http.server", "rich", "smtplib"}
+# 1 to 5 MiB each. What one of our libraries would load for a feature that nobody here uses: dill is
+# for what an application hands to processes of its own, rich for people at a command line, the mail
+# parser and the zip reader for a version's number.
+HEAVY = {
+    "cryptography",
+    "dill",
+    "email.message",
+    "http.server",
+    "httpx",
+    "importlib.metadata",
+    "prometheus_client",
+    "rich",
+    "smtplib",
+    "zipfile",
+}
 PROGRAMS = {
     "workers.main": set(),
     "relay.main": set(),
-    "listener.main": set(),
-    "metrics.main": {"prometheus_client", "http.server"},
+    "listener.main": {"email.message"},
+    "metrics.main": {"prometheus_client", "http.server", "email.message"},
 }
 CHILD = """
 import json, sys
@@ -68,6 +82,25 @@ def test_a_child_loads_and_reads_nothing_that_its_fork_server_did_not(queue, tmp
     )
     assert not later
     assert not set(loaded) & {"rich", "click", "prometheus_client"}
+
+
+def test_a_version_is_the_one_that_importlib_tells():
+    for name in ("psycopg", "psycopg-binary", "weirkeeper", "msgspec"):
+        assert release.version(name) == metadata.version(name)
+    assert psycopg.__version__ == metadata.version("psycopg")
+    with pytest.raises(metadata.PackageNotFoundError):
+        release.version("nobody-installs-this")
+
+
+def test_what_cheap_versions_do_not_know_importlib_is_asked(monkeypatch):
+    monkeypatch.delitem(sys.modules, "importlib.metadata")
+    with release.cheap_versions():
+        lean = import_module("importlib.metadata")
+        assert lean.version("psycopg") == metadata.version("psycopg")
+        assert "importlib.metadata" in sys.modules
+        assert lean.__spec__ is None
+        assert lean.PackageNotFoundError.__mro__[1] is ModuleNotFoundError
+    assert import_module("importlib.metadata").__spec__ is not None
 
 
 def test_what_is_absent_is_there_again_afterwards(monkeypatch):

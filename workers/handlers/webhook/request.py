@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import cache
-from importlib.metadata import version
 
 from shared.config.settings import Settings
+from shared.release import version
 from shared.webhooks.body import request_headers
 from shared.webhooks.headers import open_headers
 from shared.webhooks.policy import Policy
