@@ -117,9 +117,18 @@ def test_with_40_connections_a_start_is_refused_and_the_applications_inserts_nev
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_while_two_releases_overlap_the_applications_inserts_never_fail(small):
-    url, old, new = small(80)  # usable: 77; a release: at most 31; the application: 8
-    with Inserts(url) as inserts:
+@pytest.mark.parametrize(
+    ("connections", "threads"),
+    [
+        (80, 8),  # usable: 77; a release: at most 31; the application: 8
+        (65, 4),  # usable: 62, the fewest with which a release is not refused; the application: 4
+    ],
+)
+def test_while_two_releases_overlap_the_applications_inserts_never_fail(
+    small, connections, threads
+):
+    url, old, new = small(connections)
+    with Inserts(url, threads) as inserts:
         first = start_all(old)
         until(lambda: ready(url, "old") == 8, 90, "the old release is ready")
         second = start_all(new)
