@@ -103,6 +103,32 @@ def test_every_file_holds_one_statement():
         assert len([part for part in code.split(";") if part.strip()]) == 1, path
 
 
+ENDS_ORDER = r"[();]|\b(?:limit|on|returning)\b"
+
+
+def sorted_as_text(text: str) -> set[str]:
+    """Names that ORDER BY takes from a select list in which they are text: 10 before 2.
+
+    A bare name there is the select list's, never the table's; `n.id` is the table's.
+    """
+    code = re.sub(r"--[^\n]*", "", text)
+    cast = set(re.findall(r"\b(\w+)::text\s*(?:,|\bfrom\b)", code))
+    cast |= set(re.findall(r"::text\s+as\s+(\w+)", code))
+    by = " ".join(re.findall(rf"\border by\b(.*?)(?:{ENDS_ORDER}|$)", code, re.DOTALL))
+    return cast & set(re.findall(r"(?<![\w.:])(\w+)(?![\w.:(])", by))
+
+
+def test_no_statement_sorts_numbers_as_text():
+    found = {p: sorted_as_text((ROOT / p).read_text("utf-8")) for p in sql_files()}
+    assert {p: names for p, names in found.items() if names} == {}
+
+
+def test_planted_sorting_as_text_is_seen():
+    assert sorted_as_text("select id::text, version from t where id > 1\norder by id limit 5")
+    assert sorted_as_text("select 1, t.id::text as id from t order by kind, id desc")
+    assert not sorted_as_text("select t.id::text, version from t order by t.id limit 5")
+
+
 def test_planted_sql_is_seen():
     for text in (
         "conn.execute(\"set lock_timeout = '2s'\")",

@@ -210,3 +210,15 @@ def test_a_reindex_mends_whatever_the_index_holds(site):
     assert (site.found("right"), site.found("wrong")) == ([kept], [])
     again = corpus_reindex.handle(Context(site.conn), {}).result
     assert again == {"written": 1, "removed": 0}
+
+
+def test_a_reindex_reaches_every_note_whatever_the_length_of_its_id(site):
+    site.sql.execute(
+        "insert into site.note (owner_id, genre, title, body)"
+        " select 'me', 'wiki', 'Note ' || i, 'right words' from generate_series(1, 1200) i"
+    )
+    result = corpus_reindex.handle(Context(site.conn), {}).result
+    assert result == {"written": 1200, "removed": 0}
+    stale = "select count(*) from site.document d join site.note n on n.id = d.note_id"
+    assert site.sql.execute(f"{stale} where d.version < n.version").fetchone()["count"] == 0
+    assert corpus_reindex.handle(Context(site.conn), {}).result == result
