@@ -74,7 +74,7 @@ def migrate(url: str, tell: Callable[[str], None] = lambda _: None) -> int:
     """Bring the database to this build's schema.
 
     Args:
-        url: libpq URI of a role that may create schemas.
+        url: libpq URI of a role that may create schemas, if anything is missing.
         tell: called with a sentence for each migration applied.
 
     Returns:
@@ -90,9 +90,10 @@ def migrate(url: str, tell: Callable[[str], None] = lambda _: None) -> int:
         _wait_for_locks(conn, "60s")
         conn.execute(statement("migrator/lock"))
         _wait_for_locks(conn, LOCK_WAIT)
-        conn.execute(statement("migrator/bootstrap"))
         have = {version: checksum for version, _, checksum, _ in applied(conn)}
         missing = [m for m in migrations() if _is_missing(m, have)]
+        if missing:  # where none is, a role that may create nothing will do
+            conn.execute(statement("migrator/bootstrap"))
         for migration in missing:
             _apply(conn, migration)
             tell(f"applied migration {migration.version:04} {migration.name}")

@@ -186,6 +186,10 @@ def without_ddl(conn, database_url) -> Iterator[str]:
     conn.execute(sql.SQL("drop owned by {0}; drop role {0}").format(role))
 
 
+def test_a_role_that_may_create_nothing_will_do_where_nothing_is_missing(without_ddl):
+    assert migrate(without_ddl) == 0
+
+
 def test_programs_run_no_ddl(without_ddl):
     with connect(without_ddl, "test") as plain:
         with pytest.raises(psycopg.errors.InsufficientPrivilege):

@@ -155,6 +155,29 @@ def test_a_wrong_password(programs, database_url):
     refused(programs, {"DATABASE_URL": url}, "password authentication failed")
 
 
+def test_a_role_that_may_not_create_a_schema(programs, empty_database_url):
+    parts = urlsplit(empty_database_url)
+    role = f"{parts.path[1:]}_weak"
+    with psycopg.connect(empty_database_url, autocommit=True) as conn:
+        conn.execute(f"create role {role} login password 'hunter2'")
+    try:
+        place = f"{role}:hunter2@{parts.hostname}:{parts.port}"
+        env = {"DATABASE_URL": parts._replace(netloc=place).geturl()}
+        migrate = programs.start("weirkeeper.server.migrate", env=env)
+        assert migrate.wait(30) == 78, migrate.text()
+        (line,) = migrate.text().splitlines()
+        assert line.startswith("weirkeeper migrate: DATABASE_URL: expected a role that may create")
+        assert f"{role}:***@" in line
+        assert "permission denied for database" in line
+        server = programs.start("weirkeeper.server", env=env)
+        assert server.wait(60) == 78, server.text()
+        assert "DATABASE_URL: expected a role that may create" in server.text()
+        assert "hunter2" not in server.text()
+    finally:
+        with psycopg.connect(empty_database_url, autocommit=True) as conn:
+            conn.execute(f"drop owned by {role}; drop role {role}")
+
+
 def test_data_of_another_version(embedded, short_tmp):
     data = short_tmp / "postgres"
     if os.geteuid() == 0:

@@ -12,12 +12,15 @@ import sys
 from shared.app import App, load_app
 from shared.backoff import RECONNECT, jittered
 from shared.config.settings import Settings
-from shared.errors import ConfigurationError, WeirkeeperError
+from shared.config.urls import masked
+from shared.errors import ConfigurationError, DatabaseRefused, WeirkeeperError
 from shared.postgres.catalog import declare
 from shared.postgres.connect import connect
 from shared.postgres.migrator import migrate
 from shared.services import exit_codes
 from shared.services.stop import StopSignal, end_at_once
+
+MAY_NOT = "42501"  # SQLSTATE insufficient_privilege
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -61,9 +64,19 @@ def _until_done(settings: Settings, app: App, stop: StopSignal, *, wait: bool) -
 
 def _once(settings: Settings, app: App) -> int:
     url = settings.database()
-    applied = migrate(url, _tell)
-    with connect(url, "migrate") as connection:
-        declare(connection, app, replace=True)
+    try:
+        applied = migrate(url, _tell)
+        with connect(url, "migrate") as connection:
+            declare(connection, app, replace=True)
+    except DatabaseRefused as error:
+        if error.sqlstate != MAY_NOT:
+            raise
+        raise ConfigurationError.of(
+            "DATABASE_URL",
+            "a role that may create schemas in its database, or owns ours",
+            f"{masked(url)}: {error}",
+            "grant it CREATE on the database, or run `weirkeeper migrate` as the owner first",
+        ) from error
     _tell(f"schema up to date, {applied} migrations applied")
     return exit_codes.OK
 
