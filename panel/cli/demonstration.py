@@ -16,7 +16,13 @@ from pathlib import Path
 from panel.cli.webhooks.trial import Trial, trying
 from shared.clock import SYSTEM
 from shared.config.spelling import command_line
-from shared.errors import ConfigurationError, InvalidArguments, WeirkeeperError
+from shared.errors import (
+    ConfigurationError,
+    DatabaseRefused,
+    DatabaseUnavailable,
+    InvalidArguments,
+    WeirkeeperError,
+)
 from shared.ops.corpus import Imported, Matches, Saved
 from shared.ops.desk import Desk
 from shared.ops.table import call
@@ -31,6 +37,7 @@ SINGLES = 25
 UNDER = "weirkeeper-demo"
 EVENT = "corpus.note.changed"
 PATIENCE = 300.0  # seconds until everything must be searchable
+LOOK = 2.0  # seconds of a wait after which the database is looked at
 TEXTS = (
     "The relay takes at most two hundred events a pass.",
     "中继每次最多处理两百行，导入两千条笔记也不会变成一个巨大的事务。",
@@ -134,21 +141,43 @@ def _import(desk: Desk, conn: Connection, folders: Sequence[Path], report: Repor
     report.imported = _together(done)
     report.import_seconds = SYSTEM.monotonic() - started
     events = report.imported.event_ids
-    report.not_searchable = await_indexed(desk, events)
+    report.not_searchable = await_indexed(desk, conn, events)
     if events:
         report.searchable_seconds = SYSTEM.monotonic() - started
     report.imported_journeys = journeys(conn, events, SUBSCRIPTION)
 
 
-def await_indexed(desk: Desk, event_ids: Sequence[str]) -> list[str]:
-    """Wait until the job of each event completed; return the events of which none did."""
+def await_indexed(desk: Desk, conn: Connection, event_ids: Sequence[str]) -> list[str]:
+    """Wait until the job of each event completed; return the events of which none did.
+
+    Raises:
+        DatabaseUnavailable: the database went away meanwhile.
+    """
     deadline = SYSTEM.monotonic() + PATIENCE
-    missing = []
-    for event_id in event_ids:
-        job_id = desk.waits.await_fanout(event_id, SUBSCRIPTION, _left(deadline))
-        if job_id is None or desk.waits.wait(job_id, _left(deadline)).state != "completed":
-            missing.append(event_id)
-    return missing
+    try:
+        return [one for one in event_ids if not _is_indexed(desk, conn, one, deadline)]
+    except (DatabaseUnavailable, DatabaseRefused) as error:
+        raise DatabaseUnavailable(
+            f"the database went away while the demo waited ({error}); nothing that was written is "
+            "lost: start the server again, then the demo"
+        ) from error
+
+
+def _is_indexed(desk: Desk, conn: Connection, event_id: str, deadline: float) -> bool:
+    job_id = None
+    while left := _left(deadline):
+        bound = min(left, LOOK)
+        if job_id is None:
+            job_id = desk.waits.await_fanout(event_id, SUBSCRIPTION, bound)
+            late = job_id is None
+        else:
+            found = desk.waits.wait(job_id, bound)
+            if found.finished:
+                return found.state == "completed"
+            late = True
+        if late:
+            processes(conn)  # a wait bears a database that is away; a demo has no use for that
+    return False
 
 
 def _place(folder: Path) -> str:
@@ -184,7 +213,7 @@ def _write_singles(desk: Desk, conn: Connection, report: Report, tell: Tell) -> 
         report.receipts.append(SYSTEM.monotonic() - started)
         report.receipts_indexed += saved.indexed
         events.append(saved.event_id)
-    report.not_searchable += await_indexed(desk, events)
+    report.not_searchable += await_indexed(desk, conn, events)
     report.single_journeys = journeys(conn, events, SUBSCRIPTION)
     if trial.address and not trial.await_all(events):
         trial.why_not = _why_missing(desk, trial)

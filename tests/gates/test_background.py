@@ -45,6 +45,7 @@ LOOPS = {
     # A test waits for a file: never in a process that nobody tries.
     ("shared/failpoints.py", "_pause"),
     # A caller waits, until its own deadline, or until what it started has ended.
+    ("panel/cli/demonstration.py", "_is_indexed"),
     ("panel/cli/commands/events.py", "_awaited"),
     ("panel/cli/commands/drain.py", "_settled"),
     ("panel/cli/commands/status.py", "_settled"),

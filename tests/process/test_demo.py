@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -12,8 +13,10 @@ from shared.app import App
 from shared.config.loopback import RECEIVER
 from shared.errors import NotFound
 from shared.postgres.catalog import declare
+from tests.support.databases import with_database
 from tests.support.flow import Flow, answer, cli, write_notes
 from tests.support.hooks import LOCAL
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -110,3 +113,25 @@ def test_a_package_without_docs_asks_for_a_folder(monkeypatch, tmp_path):
     monkeypatch.setattr(demo, "ROOT", tmp_path)
     with pytest.raises(NotFound, match="pass a folder of Markdown: --notes DIR"):
         demo._folders(None)
+
+
+def test_a_database_that_goes_away_ends_it(programs, database_url, tmp_path):
+    relay, index = programs.start("relay"), programs.start("workers", "index")
+    name = urlsplit(database_url).path[1:]
+    with psycopg.connect(with_database(database_url, "postgres"), autocommit=True) as server:
+        with psycopg.connect(database_url, autocommit=True) as conn:
+            flow = Flow(conn)
+            flow.until_ready("relay", "index")
+            conn.execute("select weirkeeper.pause(queue => 'index')")
+            program = cli(programs, "demo", "--notes", str(write_notes(tmp_path, 3)))
+            imported = "select count(*) from weirkeeper.event where type = 'vault.imported'"
+            until(lambda: flow.one(imported), 60, "the import is done, and it waits")
+        server.execute(f"alter database {name} allow_connections false")
+        ended = "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s"
+        server.execute(ended, [name])
+        try:
+            assert program.wait(30) == 1, program.text()
+        finally:
+            server.execute(f"alter database {name} allow_connections true")
+    assert "weirkeeper demo: the database went away while the demo waited" in program.text()
+    assert relay.terminate(30) == index.terminate(30) == 0
