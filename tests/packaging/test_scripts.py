@@ -36,7 +36,9 @@ case "$*" in
     "-m pip --version") exit {no_pip} ;;
     *"-m venv"*) mkdir -p "$VENV/bin"; cat "$0" >"$VENV/bin/python"; chmod +x "$VENV/bin/python" ;;
     *"import encodings"*) ;;
-    *"-m pip"*install*) if test -e "$FAIL"; then echo 'no route to host' >&2; exit 1; fi ;;
+    *"-m pip"*install*)
+        if test -s "$FAIL"; then kill -INT "$PPID"; exit 130; fi
+        if test -e "$FAIL"; then echo 'no route to host' >&2; exit 1; fi ;;
     *) echo "became: $*" ;;
 esac
 """
@@ -132,6 +134,17 @@ def test_made_once_then_instant(machine):
 
     machine.run("server")
     assert "pip" not in machine.asked()
+
+
+def test_an_interruption_says_what_to_do_next(machine):
+    machine.python()
+    machine.fail.write_text("Ctrl-C")
+    done = machine.run("server")
+    assert done.returncode == 130, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last == "script/server: interrupted; start again, it continues where it stopped"
+    machine.fail.unlink()
+    assert machine.run("server").returncode == 0
 
 
 def test_taken_up_again_after_an_interruption(machine):
