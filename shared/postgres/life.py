@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from shared.clock import SYSTEM
-from shared.errors import WeirkeeperError
+from shared.errors import DatabaseUnavailable, WeirkeeperError
 from shared.postgres.connect import Connection, connect
 from shared.postgres.drains import drained
 from shared.postgres.processes import (
@@ -148,6 +148,20 @@ class Life:
             self._on_fence()
 
     def _beat(self) -> Heard:
-        if self._conn is None or self._conn.closed:
-            self._conn = connect(self._url, f"{self._what.slot} beat")
-        return beat(self._conn, self.epoch, self._phase, self._address, self.backend_pids())
+        """Beat; once more through a new session when the old one was gone.
+
+        The database may have been back for long, and the next turn may find it away again: a few
+        restarts in a row would make this life look dead.
+        """
+        conn = self._conn
+        if conn is not None and not conn.closed:
+            try:
+                return self._beat_through(conn)
+            except DatabaseUnavailable:
+                if not conn.closed:
+                    raise
+        self._conn = connect(self._url, f"{self._what.slot} beat")
+        return self._beat_through(self._conn)
+
+    def _beat_through(self, conn: Connection) -> Heard:
+        return beat(conn, self.epoch, self._phase, self._address, self.backend_pids())
