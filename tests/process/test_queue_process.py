@@ -61,9 +61,12 @@ def test_failures_are_retried_until_attempts_are_spent(queue: TestQueue) -> None
 
 def test_an_error_with_nul_and_surrogates_is_stored_clean(queue: TestQueue) -> None:
     queue.start()
-    job = queue.enqueue("fail", {"times": 1, "message": "ok"})
+    codes = [ord("a"), 0, ord("b"), 0xD800, ord("c")]
+    job = queue.enqueue("fail", {"times": 1, "codes": codes})
     assert queue.final(job)["outcome"] == "completed"
     assert queue.outcomes(job) == ["failed", "completed"]
+    first, _ = queue.attempts(job)
+    assert (first["state"], first["error"]) == ("retryable", "ValueError: a\ufffdb?c")
 
 
 @pytest.mark.parametrize(

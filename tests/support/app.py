@@ -65,9 +65,10 @@ def size(ctx: Context, args: dict[str, Any]) -> Completed:
 
 
 def fail(ctx: Context, args: dict[str, Any]) -> None:
+    """Raises, the first `times` runs; `codes` says it in characters that args cannot hold."""
     with effect(ctx):
         if ctx.attempt <= args.get("times", 1_000):
-            raise ValueError(args.get("message", "no"))
+            raise ValueError("".join(map(chr, args.get("codes", ()))) or args.get("message", "no"))
 
 
 def answer(ctx: Context, args: dict[str, Any]) -> Any:
