@@ -12,13 +12,13 @@ from shared.errors import InvalidArguments, NotFound
 from shared.events.globs import matches
 from shared.postgres.deliveries import PostgresDeliveries
 from shared.postgres.failures import translated
+from shared.postgres.webhook_ids import number
 from shared.postgres.webhook_rows import (
     NONE,
     Rows,
     attempt,
     delivery,
     missed,
-    number,
     position,
     told,
 )

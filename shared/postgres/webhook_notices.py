@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
-from shared.postgres.webhook_rows import number
+from shared.postgres.webhook_ids import number
 
 
 @dataclass(frozen=True, slots=True)

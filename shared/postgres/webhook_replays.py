@@ -14,7 +14,8 @@ from shared.errors import Conflict, InvalidArguments, NotFound
 from shared.events.globs import matches
 from shared.postgres.deliveries import PostgresDeliveries
 from shared.postgres.failures import translated
-from shared.postgres.webhook_rows import NONE, Rows, number, replay
+from shared.postgres.webhook_ids import number
+from shared.postgres.webhook_rows import NONE, Rows, replay
 from shared.webhooks.body import Format, Message
 from shared.webhooks.records import Replay
 

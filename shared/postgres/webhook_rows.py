@@ -10,6 +10,7 @@ from shared.errors import InvalidArguments
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
+from shared.postgres.webhook_ids import number
 from shared.webhooks.headers import masked
 from shared.webhooks.records import Attempt, Delivery, Endpoint, Missed, Replay
 
@@ -35,14 +36,6 @@ class Rows:
 
     def _run(self, name: str, params: Mapping[str, Any]) -> None:
         self._conn.execute(statement(name), params)
-
-
-def number(given: str) -> int:
-    """An id as the database has it; what cannot be one names nothing."""
-    text = str(given)
-    if not (len(text) <= 19 and text.isascii() and text.isdigit() and int(text) < 2**63):
-        return -1
-    return int(text)
 
 
 def position(what: str, given: str) -> int:

@@ -18,9 +18,10 @@ from shared.postgres.connect import Connection
 from shared.postgres.deliveries import PostgresDeliveries
 from shared.postgres.failures import translated
 from shared.postgres.recorder import PostgresRecorder
+from shared.postgres.webhook_ids import number
 from shared.postgres.webhook_log import PostgresWebhookLog
 from shared.postgres.webhook_replays import PostgresReplays
-from shared.postgres.webhook_rows import NONE, endpoint, number
+from shared.postgres.webhook_rows import NONE, endpoint
 from shared.webhooks.endpoint import (
     MAX_ENDPOINTS,
     OVERLAP,
