@@ -1,7 +1,7 @@
 """The rival of webhooks: processes that do nothing but POST, with the same client, to one receiver.
 
     with https_receiver() as receiver:
-        figure = bare_posts(receiver, processes=8, seconds=5)
+        posts = bare_posts(receiver, processes=8, seconds=5)
 
 Every call is one that a delivery makes: the URL judged, the name resolved, a connection with TLS, a
 signed body. What is missing is everything else: events, leases, rows, and what an answer means.
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import trustme
 
+from bench.support.spent import cpu
 from shared.config.env import Environment
 from shared.config.outbound import read_outbound
 from shared.webhooks.body import Message, encode, request_headers
@@ -39,10 +40,25 @@ class HttpsReceiver:
     Attributes:
         url: to call.
         environment: settings with which it may be called, and is believed.
+        pid: of its process.
     """
 
     url: str
     environment: dict[str, str]
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Posts:
+    """What loops did.
+
+    Attributes:
+        rate: calls a second of all together.
+        spent: CPU milliseconds of a call, by who spent them.
+    """
+
+    rate: float
+    spent: dict[str, float]
 
 
 @contextmanager
@@ -66,13 +82,13 @@ def https_receiver() -> Iterator[HttpsReceiver]:
         allowed = {"WEIRKEEPER_OUTBOUND_ALLOW": "127.0.0.1", "WEIRKEEPER_OUTBOUND_CA": files["ca"]}
         try:
             port = int(process.stdout.readline())
-            yield HttpsReceiver(f"https://127.0.0.1:{port}/hook", allowed)
+            yield HttpsReceiver(f"https://127.0.0.1:{port}/hook", allowed, process.pid)
         finally:
             process.communicate("")
 
 
-def bare_posts(receiver: HttpsReceiver, processes: int, seconds: float) -> float:
-    """Calls a second of so many processes together."""
+def bare_posts(receiver: HttpsReceiver, processes: int, seconds: float) -> Posts:
+    """Have so many processes call for so many seconds."""
     arguments = [receiver.url, receiver.environment["WEIRKEEPER_OUTBOUND_CA"], str(seconds)]
     running = [
         subprocess.Popen(
@@ -86,27 +102,34 @@ def bare_posts(receiver: HttpsReceiver, processes: int, seconds: float) -> float
     for process in running:
         assert process.stdout is not None
         process.stdout.readline()  # it is ready
+    before = cpu(receiver.pid)
     for process in running:
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    return sum(float(process.communicate()[0]) for process in running)
+    told = [tuple(map(float, process.communicate()[0].split())) for process in running]
+    calls = sum(number for number, _, _ in told)
+    spent = {"loops": sum(used for _, _, used in told), "receiver": cpu(receiver.pid) - before}
+    return Posts(
+        sum(number / took for number, took, _ in told),
+        {name: used * 1000 / calls for name, used in spent.items()},
+    )
 
 
-def _loop(url: str, ca_file: str, seconds: float) -> float:
-    """Calls a second of this process."""
+def _loop(url: str, ca_file: str, seconds: float) -> tuple[int, float, float]:
+    """Calls of this process, the seconds that they took, and the CPU seconds of them."""
     allowed = {"WEIRKEEPER_OUTBOUND_ALLOW": "127.0.0.1"}
     client = GuardedClient(Policy(read_outbound(Environment(allowed))), ca_file=ca_file)
     secret = new_secret()
     client.send(_outgoing(url, 0, secret))  # what is loaded once is loaded
     print("ready", flush=True)
     sys.stdin.readline()
-    begun, calls = time.monotonic(), 0
+    begun, calls, used = time.monotonic(), 0, time.process_time()
     while (spent := time.monotonic() - begun) < seconds:
         found = client.send(_outgoing(url, calls, secret))
         assert found.status == 204, found
         calls += 1
-    return calls / spent
+    return calls, spent, time.process_time() - used
 
 
 def _outgoing(url: str, number: int, secret: Secret) -> Outgoing:
@@ -118,4 +141,4 @@ def _outgoing(url: str, number: int, secret: Secret) -> Outgoing:
 
 
 if __name__ == "__main__":
-    print(_loop(sys.argv[1], sys.argv[2], float(sys.argv[3])))
+    print(*_loop(sys.argv[1], sys.argv[2], float(sys.argv[3])))

@@ -121,8 +121,8 @@ class Finish:
 
     @property
     def plain(self) -> bool:
-        """A success with nothing to say: the hot path."""
-        return self.outcome == "completed" and self.result is None and self.evidence is None
+        """A success with nothing to say but its result: the hot path."""
+        return self.outcome == "completed" and self.error is None and self.evidence is None
 
 
 class Work(Protocol):

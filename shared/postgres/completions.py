@@ -16,6 +16,7 @@ from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.statements import statement
 
+Told = tuple[str, str | None]  # when it began, seconds since 1970 or "null"; its result
 Ended = tuple[int, Sequence[str]]  # how many rows, and the concurrency keys that gave up a place
 
 
@@ -28,9 +29,11 @@ def complete(conn: Connection, epoch: int, runs: Sequence[Completed]) -> int:
     Raises:
         DatabaseUnavailable: as of `finish`.
     """
-    started: dict[int, str] = {}
+    started: dict[int, Told] = {}
     for run in runs:  # the same text for all that one child ran
-        started.update(dict.fromkeys([claim.job_id for claim in run.claims], str(run.started_at)))
+        started.update(
+            dict.fromkeys([claim.job_id for claim in run.claims], (str(run.started_at), None))
+        )
     tokens = {claim.token for run in runs for claim in run.claims}
     with translated():
         return _complete(conn, epoch, started, tokens, alone=True)[0] if started else 0
@@ -50,7 +53,7 @@ def finish(conn: Connection, epoch: int, finishes: Sequence[Finish]) -> int:
     if any(f.horizon is not None for f in ordered):
         with translated():
             ordered = _within_horizons(conn, ordered)
-    started = {f.job_id: str(f.started_at or "null") for f in ordered if f.plain}
+    started = {f.job_id: (str(f.started_at or "null"), f.result) for f in ordered if f.plain}
     tokens = {f.token for f in ordered if f.plain}
     rest = [f for f in ordered if not f.plain]
     with translated():
@@ -83,19 +86,21 @@ def _within_horizons(conn: Connection, finishes: Sequence[Finish]) -> list[Finis
 def _complete(
     conn: Connection,
     epoch: int,
-    started: Mapping[int, str],
+    started: Mapping[int, Told],
     tokens: Collection[int],
     *,
     alone: bool,
 ) -> Ended:
     """Arrays as texts: psycopg takes five times as long to make them of lists."""
     ids = sorted(started)
+    began, results = zip(*map(started.__getitem__, ids), strict=True)
     row: Any = conn.execute(
         statement("completions/complete"),
         {
             "job_ids": _array(map(str, ids)),
             "tokens": _array(map(str, tokens)),
-            "started": _array(map(started.__getitem__, ids)),
+            "started": _array(began),
+            "results": list(results) if any(results) else None,
             "epoch": epoch,
             "alone": alone,
         },

@@ -10,11 +10,13 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from shared.backoff import random_token
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
+from shared.postgres.prepared import Row, Value, ask, pieces
 from shared.postgres.statements import statement
 from shared.webhooks.body import Format, Message
 from shared.webhooks.port import Lease, Settled, Standing
@@ -144,36 +146,14 @@ class PostgresDeliveries:
         token = random_token()
         params = {"id": delivery_id, "seconds": seconds, "token": token}
         with translated():
-            row: Any = self._conn.execute(statement("deliveries/take"), params).fetchone()
-            answer, *found = row
-            if answer != "leased":
-                return self._standing(answer, delivery_id)
-        event_id, event_type, body, attempts, owner_id, trigger, begun_at, *endpoint = found
-        number, url, headers, form, signature, schedule, ordering, left, sealed = endpoint
-        return Lease(
-            delivery_id=delivery_id,
-            token=token,
-            event_id=event_id,
-            event_type=event_type,
-            body=bytes(body),
-            attempts=attempts,
-            owner_id=owner_id,
-            trigger=trigger,
-            begun_at=begun_at,
-            endpoint_id=number,
-            url=url,
-            headers=headers,
-            format=form,
-            signature=signature,
-            schedule=None if schedule is None else tuple(schedule),
-            strict=ordering == "strict",
-            sealed=[bytes(one) for one in sealed],
-            seconds=left,
-        )
+            answer, *found = ask(self._conn, statement("deliveries/take"), params)
+            if answer != b"leased":
+                return self._standing((answer or b"").decode(), delivery_id)
+        return _granted(delivery_id, token, found)
 
     def settle(self, lease: Lease, report: Report) -> Settled:
         """Write what came of it, if the lease is still ours."""
-        params = {
+        params: dict[str, Value] = {
             "id": lease.delivery_id,
             "token": lease.token,
             "result": report.result,
@@ -191,9 +171,11 @@ class PostgresDeliveries:
             "started_at": report.started_at,
         }
         with translated():
-            row: Any = self._conn.execute(statement("deliveries/settle"), params).fetchone()
-        held, attempts, disabled, notice = row
-        return Settled(held, attempts or 0, disabled, notice)
+            row = ask(self._conn, statement("deliveries/settle"), params)
+        held, attempts, disabled, notice = (None if one is None else one.decode() for one in row)
+        return Settled(
+            held == "true", int(attempts or 0), disabled, None if notice is None else int(notice)
+        )
 
     def release(self, lease: Lease) -> None:
         """Give the lease back without an attempt: the fault was ours."""
@@ -210,3 +192,31 @@ class PostgresDeliveries:
             statement("deliveries/standing"), {"id": delivery_id}
         ).fetchone()
         return Standing(why, row[0] if row else None, parks=held is not None and held[0])
+
+
+def _granted(delivery_id: int, token: int, found: Row) -> Lease:
+    """A lease, of the columns of deliveries/take behind the answer."""
+    body, sealed = found[2] or b"", found[15] or b""
+    text = [None if one is None else one.decode() for one in (*found[:2], None, *found[3:15])]
+    event_id, event_type, _, attempts, owner_id, trigger, begun_at, *endpoint = text
+    number, url, headers, form, signature, schedule, ordering, left = endpoint
+    return Lease(
+        delivery_id=delivery_id,
+        token=token,
+        event_id=event_id or "",
+        event_type=event_type or "",
+        body=body,
+        attempts=int(attempts or 0),
+        owner_id=owner_id or "",
+        trigger=trigger or "",
+        begun_at=datetime.fromtimestamp(float(begun_at or 0), UTC),
+        endpoint_id=number or "",
+        url=url or "",
+        headers=json.loads(headers or "{}"),
+        format="cloudevents" if form == "cloudevents" else "standard",
+        signature=signature or "",
+        schedule=None if schedule is None else tuple(json.loads(schedule)),
+        strict=ordering == "strict",
+        sealed=pieces(sealed),
+        seconds=float(left or 0),
+    )

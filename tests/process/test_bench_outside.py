@@ -26,4 +26,4 @@ def test_what_hostile_receivers_cost_is_reported(capsys):
 @pytest.mark.slow
 def test_bare_posts_arrive():
     with https_receiver() as receiver:
-        assert bare_posts(receiver, 2, 1.0) > 0
+        assert bare_posts(receiver, 2, 1.0).rate > 0

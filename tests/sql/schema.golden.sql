@@ -162,11 +162,6 @@ table weirkeeper.delivery  -- One event on its way to one endpoint. No events: t
   created_at timestamp with time zone not null default clock_timestamp()
   begun_at timestamp with time zone not null default clock_timestamp()
   ended_at timestamp with time zone
-  constraint delivery_attempts_check CHECK ((attempts >= 0))
-  constraint delivery_check CHECK ((tries >= attempts))
-  constraint delivery_check1 CHECK (((state = 'pending'::text) = (ended_at IS NULL)))
-  constraint delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
-  constraint delivery_trigger_check CHECK ((trigger = ANY (ARRAY['auto'::text, 'test'::text, 'replay'::text, 'manual'::text])))
   constraint delivery_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES weirkeeper.endpoint(id) ON DELETE CASCADE
   constraint delivery_pkey PRIMARY KEY (id)
   constraint delivery_event_id_endpoint_id_key UNIQUE (event_id, endpoint_id)
@@ -189,9 +184,6 @@ table weirkeeper.delivery_attempt  -- One request to an endpoint and its answer.
   body bytea
   truncated boolean not null default false
   peer text
-  constraint delivery_attempt_number_check CHECK ((number >= 1))
-  constraint delivery_attempt_result_check CHECK ((result = ANY (ARRAY['delivered'::text, 'failed'::text, 'deferred'::text])))
-  constraint delivery_attempt_trigger_check CHECK ((trigger = ANY (ARRAY['auto'::text, 'test'::text, 'replay'::text, 'manual'::text, 'probe'::text])))
   constraint delivery_attempt_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES weirkeeper.delivery(id) ON DELETE CASCADE
   constraint delivery_attempt_pkey PRIMARY KEY (delivery_id, number)
 
@@ -234,30 +226,13 @@ table weirkeeper.endpoint with (fillfactor=70)  -- Where an owner's events are s
   contact text
   probing bigint
   probed_at timestamp with time zone
-  constraint endpoint_check CHECK ((enabled = (disabled_reason IS NULL)))
-  constraint endpoint_check1 CHECK ((enabled = (disabled_at IS NULL)))
-  constraint endpoint_check2 CHECK (((busy_until IS NULL) = (lease_token IS NULL)))
-  constraint endpoint_check3 CHECK (((failing_since IS NULL) = (failures = 0)))
-  constraint endpoint_contact_check CHECK (((length(contact) >= 3) AND (length(contact) <= 254)))
-  constraint endpoint_description_check CHECK ((length(description) <= 500))
-  constraint endpoint_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['manual'::text, 'gone'::text, 'failing'::text, 'blocked'::text])))
-  constraint endpoint_event_types_check CHECK (((cardinality(event_types) >= 1) AND (cardinality(event_types) <= 100)))
-  constraint endpoint_failures_check CHECK ((failures >= 0))
-  constraint endpoint_format_check CHECK ((format = ANY (ARRAY['standard'::text, 'cloudevents'::text])))
-  constraint endpoint_headers_check CHECK ((jsonb_typeof(headers) = 'object'::text))
-  constraint endpoint_noticed_check CHECK ((noticed = ANY (ARRAY[0, 50, 100])))
-  constraint endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'strict'::text])))
-  constraint endpoint_owner_id_check CHECK (((length(owner_id) >= 1) AND (length(owner_id) <= 200)))
-  constraint endpoint_rate_check CHECK (((rate >= 1) AND (rate <= 6000)))
-  constraint endpoint_schedule_check CHECK (((cardinality(schedule) >= 1) AND (cardinality(schedule) <= 30)))
-  constraint endpoint_signature_check CHECK ((signature = ANY (ARRAY['v1'::text, 'v1a'::text])))
-  constraint endpoint_url_check CHECK (((length(url) >= 1) AND (length(url) <= 2048)))
   constraint endpoint_pkey PRIMARY KEY (id)
   CREATE INDEX endpoint_disabled ON weirkeeper.endpoint USING btree (id) WHERE (NOT enabled)
   CREATE INDEX endpoint_failing ON weirkeeper.endpoint USING btree (id) WHERE (disabled_reason = 'failing'::text)
   CREATE INDEX endpoint_failing_since ON weirkeeper.endpoint USING btree (failing_since) WHERE (enabled AND (failing_since IS NOT NULL))
   CREATE INDEX endpoint_owner ON weirkeeper.endpoint USING btree (owner_id, id)
   CREATE INDEX endpoint_strict ON weirkeeper.endpoint USING btree (owner_id) WHERE (ordering = 'strict'::text)
+  CREATE TRIGGER endpoint_checked BEFORE INSERT OR UPDATE OF owner_id, url, description, event_types, headers, format, signature, ordering, rate, schedule, contact, enabled, disabled_reason, disabled_at, failing_since, failures ON weirkeeper.endpoint FOR EACH ROW EXECUTE FUNCTION weirkeeper.endpoint_checked()
 
 table weirkeeper.endpoint_line  -- Events on their way to endpoints that keep order, not made deliveries yet. No events: bookkeeping.
   endpoint_id bigint not null
@@ -631,7 +606,7 @@ sequence weirkeeper.webhook_replay_id_seq bigint start=1 increment=1 cache=1 cyc
 
 function weirkeeper.admit(ids bigint[], of_epoch bigint, of_token bigint) returns bigint[]
   plpgsql volatile set enable_seqscan=off
-  sha256 60621d745be9a5c42d55db669f3454ec2cd9453d78c67c54d2ad007ad06a3404  -- Internal: parks those of a claim's jobs whose concurrency key has no place for them; their ids.
+  sha256 c564bafe3e7265c773e810629c6d4b5f2586f2ab642c1c7265b41471166c7085  -- Internal: parks those of a claim's jobs whose concurrency key has no place for them; their ids.
 
 function weirkeeper.call_parked(names text[], at_most integer[] DEFAULT NULL::integer[]) returns integer
   plpgsql volatile set enable_seqscan=off
@@ -692,6 +667,10 @@ function weirkeeper.enable_endpoint(endpoint bigint) returns void
 function weirkeeper.ended_state(id bigint) returns text
   sql stable
   sha256 d7f35c3f9c5fc494fefba2aa7c948b11a4739c9296c2a35262ddba803610b47c  -- Final state of a job; null = it has none, or no job.
+
+function weirkeeper.endpoint_checked() returns trigger
+  plpgsql volatile
+  sha256 0b3b8a9b64e7c99dee72b2e70859250599fe9528b1083201d12f9e95bfb2894a  -- Trigger: checks an endpoint that is made, or of which something is set that its owner sees. 23514.
 
 function weirkeeper.endpoint_key(endpoint_id bigint) returns text
   sql immutable
@@ -831,7 +810,7 @@ function weirkeeper.run_periodic(periodic_name text) returns bigint
 
 function weirkeeper.settle_delivery(delivery bigint, token bigint, result text, code text, delay double precision, pause double precision, disable text, status integer, phases jsonb, headers jsonb, body bytea, truncated boolean, peer text, url text, started_at timestamp with time zone) returns TABLE(held boolean, attempts integer, disabled text, notice integer)
   plpgsql volatile
-  sha256 c49c0a1ce3330f368a53c9b3da6ca4379a8eed29fc7b84b791eea6fe8103c396  -- Writes a request's outcome and gives the lease back, if the token still holds it.
+  sha256 12edde806fecb02eb4bffdba0349149486c59ff36128399c9c27a310ef190a99  -- Writes a request's outcome and gives the lease back, if the token still holds it.
 
 function weirkeeper.skip_event(id uuid) returns boolean
   plpgsql volatile
@@ -851,7 +830,7 @@ function weirkeeper.stuck_keys() returns SETOF text
 
 function weirkeeper.take_delivery(delivery bigint, lease_seconds double precision, token bigint) returns TABLE(answer text, event_id text, event_type text, body bytea, attempts integer, owner_id text, trigger text, begun_at timestamp with time zone, endpoint_id text, url text, headers jsonb, format text, signature text, schedule double precision[], ordering text, seconds double precision, sealed bytea[])
   plpgsql volatile
-  sha256 92de08d2a3a23e475fc8e86e3e9abba4f272fbe0a648c5a04317e9b817396cf6  -- Takes an endpoint's lease for a delivery and tells what to send where; else why not.
+  sha256 4bdea6334be9821ac6963c46dc6442c004625191d39f95872d5de29e854aeee5  -- Takes an endpoint's lease for a delivery and tells what to send where; else why not.
 
 function weirkeeper.take_over(hashes bytea[], ids bigint[]) returns boolean
   plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
@@ -875,7 +854,7 @@ function weirkeeper.unique_hash(kind text, args jsonb, keys text[] DEFAULT NULL:
 
 function weirkeeper.unpark(names text[]) returns integer
   plpgsql volatile set enable_seqscan=off
-  sha256 fa7dc609e4007d8b3eff3ce610bcf97d64e350c7a23f1831ea0d883fb7b3c73b  -- Lets the next jobs of these keys go on, after places were given up; how many. NULL for none.
+  sha256 7882767ce8a6ad1a9f998256fdf2b2ef925da22650f0028fe70d1b7d46968b75  -- Lets the next jobs of these keys go on, after places were given up; how many. NULL for none.
 
 function weirkeeper.wake(lock_no integer, channel text) returns void
   plpgsql volatile

@@ -1,4 +1,4 @@
--- Finishes everything else: failures, snoozes, discards, results, interruptions. One row of the log
+-- Finishes everything else: failures, snoozes, discards, interruptions. One row of the log
 -- each; then final (delay null), ready at once (0) or scheduled (> 0), in one transaction with the
 -- final notice and the release of uniqueness. A job whose end was asked for meanwhile does not wait
 -- again: it is cancelled. Places of concurrency keys as in completions/complete; a job that is ready at
