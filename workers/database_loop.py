@@ -25,6 +25,10 @@ from workers.executor import Executor
 from workers.producer import Producer
 from workers.upkeep import Upkeep
 
+# Seconds. A thread that wakes while another holds the interpreter has to be woken twice: after a
+# notice this one counts and judges once the other loop has handed the job to a child.
+BREATH = 0.001
+
 log = logging.getLogger(__name__)
 
 
@@ -189,11 +193,16 @@ class DatabaseLoop:
             finally:
                 del self._returns[: len(claims)]
 
-    def _claim(self, work: Work) -> None:
-        claims = self._producer.turn(work, self._executor.room())
-        if claims:
+    def _claim(self, work: Work, breath: float = 0.0) -> None:
+        """Claim and hand over; then give the other loop a breath (s) to begin what came."""
+
+        def hand_over(claims: list[Claim]) -> None:
             self._held.update({claim.job_id: claim for claim in claims})
             self._executor.put(claims)
+            if breath:
+                select.select([work.fileno(), self._wake.fileno()], [], [], breath)
+
+        self._producer.turn(work, self._executor.room(), hand_over)
 
     def _rest(self, work: Work) -> None:
         due = self._completer.due_in()
@@ -205,14 +214,17 @@ class DatabaseLoop:
         ready, _, _ = select.select([work.fileno(), self._wake.fileno()], [], [], seconds)
         if self._wake.fileno() in ready:
             self._wake.clear()
-        if work.fileno() in ready:
-            self._heard(work.drain())
+        if work.fileno() in ready and self._heard(work.drain()):
+            self._claim(work, BREATH)  # whatever else is due can wait
 
-    def _heard(self, notices: Sequence[str]) -> None:
+    def _heard(self, notices: Sequence[str]) -> bool:
+        """Take notices in; whether there may be something to claim."""
         if CANCEL in notices:
             self._upkeep.cancel_soon()
-        if any(notice != CANCEL for notice in notices):
+        woken = any(notice != CANCEL for notice in notices)
+        if woken:
             self._producer.look("wake")
+        return woken
 
     def _pause(self, error: WeirkeeperError, stop: threading.Event) -> None:
         """Wait before trying again: 0.1 s doubling to 5 s; what is pending is kept."""

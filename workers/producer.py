@@ -7,6 +7,8 @@ lets the process fall asleep, look once more, and wait for a notice. The poll is
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from shared.errors import WeirkeeperError
 from shared.jobs.work import Claim, Cut, Work
 from workers.assignment import Assignment
@@ -72,8 +74,15 @@ class Producer:
         if self.cut.capped:
             self.look("free")
 
-    def turn(self, work: Work, room: int) -> list[Claim]:
+    def turn(
+        self, work: Work, room: int, hand_over: Callable[[list[Claim]], None] = lambda _: None
+    ) -> list[Claim]:
         """Claim, if there may be something and there is room for it; else sleep.
+
+        Args:
+            work: what is claimed from.
+            room: for how many.
+            hand_over: takes the claims at once; what is to be counted and judged comes after it.
 
         Raises:
             WeirkeeperError: as of Work.claim.
@@ -87,8 +96,9 @@ class Producer:
         if room < 1 or self.resting:
             self._wake_up(work)
             return []
-        claims = self._claim(work, room)
+        claims = self._claim(work, room, hand_over)
         self._judge(work, len(claims), room)
+        work.tidy()
         return claims
 
     def waits(self, room: int) -> float:
@@ -97,7 +107,9 @@ class Producer:
             return ASLEEP_POLL
         return 0.0 if self._trigger else max(0.0, self._poll_at - self._clock.monotonic())
 
-    def _claim(self, work: Work, room: int) -> list[Claim]:
+    def _claim(
+        self, work: Work, room: int, hand_over: Callable[[list[Claim]], None]
+    ) -> list[Claim]:
         begun, trigger = self._clock.monotonic(), self._trigger
         counted = self._instruments.claims_total
         try:
@@ -105,10 +117,13 @@ class Producer:
         except WeirkeeperError:
             counted.labels(self._queue, trigger, "error").inc()
             raise
+        ended = self._clock.monotonic()
+        if claims:
+            hand_over(claims)
         found, self.cut = len(claims), work.cut
         result = "full" if found >= room else "short" if found else "empty"
         counted.labels(self._queue, trigger, result).inc()
-        self._instruments.claim_seconds.labels(self._queue).observe(self._clock.monotonic() - begun)
+        self._instruments.claim_seconds.labels(self._queue).observe(ended - begun)
         self._instruments.claim_batch_size.labels(self._queue).observe(found)
         if found:
             self._instruments.jobs_claimed_total.labels(self._queue).inc(found)

@@ -140,6 +140,10 @@ class Work(Protocol):
         """Claim at most `limit` jobs; empty only when a look at everything found nothing."""
         ...
 
+    def tidy(self) -> None:
+        """After a claim: what can wait until its jobs were handed over."""
+        ...
+
     @property
     def cut(self) -> Cut:
         """Which limits kept the last claim from more."""

@@ -5,6 +5,10 @@ producer hands the claims to its pool. A claim takes rows lane by lane (a lane i
 priority). While claims come back full, the next starts where the last one ended; a short one makes
 the next sweep from the lanes' floors, which catches rows that committed late or came back. An
 empty answer therefore means that a sweep found nothing.
+
+A job that is alone on an idle system waits for one claim, and a process that slept runs everything
+cold: hence one cursor, which keeps what it learned of types, lists that travel as text, and floors
+that are learned now and then, after the claims were handed over.
 """
 
 from __future__ import annotations
@@ -12,9 +16,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
+from functools import lru_cache, partial
 from itertools import repeat
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple
 
 from shared.backoff import random_token
 from shared.clock import SYSTEM, Clock
@@ -28,6 +33,18 @@ from shared.postgres.statements import statement
 PRIORITIES = (1, 2, 3, 4)
 _claim = partial(tuple.__new__, Claim)  # of a tuple, without a call of Python's for each
 FULL_SWEEP = 60.0  # seconds between sweeps from the very beginning: the net under the floors
+LEARN_AT = 256  # claims, after which floors are to rise: so many dead rows are soon walked over
+LESSONS = 3  # until they have: a number is read, noted, and passed by all who could be below it
+LEARN_SOON = 0.1  # seconds between them
+LEARN_LATE = 10.0  # seconds between them when there was little to learn; siblings claim as well
+
+
+class Lanes(NamedTuple):
+    """Lanes in the order in which they are claimed from; kinds and priorities as they travel."""
+
+    each: Sequence[Lane]
+    kinds: str
+    priorities: str
 
 
 class Claims:
@@ -62,6 +79,11 @@ class Claims:
         self._was_ahead = False
         self._turn = 0
         self._full_sweep_at = clock.monotonic() + FULL_SWEEP
+        self._lanes: Lanes | None = None  # that were claimed from last
+        self._unlearned = 0  # claims
+        self._lessons = LESSONS
+        self._learned = -inf  # when
+        self._cursor = conn.cursor(binary=True)
 
     def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
         """Claim at most `limit` jobs of these kinds, by priority, kinds in turn.
@@ -75,7 +97,9 @@ class Claims:
         """
         if not kinds or limit < 1:
             return []
-        lanes = self._lanes(kinds)
+        self._turn += 1
+        lanes = lanes_of(tuple(kinds), self._turn % len(kinds))
+        self._lanes = lanes
         while True:
             batch, expired, keyed = self._take(lanes, limit)
             live = self._admitted(self._without(batch, expired), keyed)
@@ -133,12 +157,6 @@ class Claims:
             rows = self._conn.execute(statement("claims/held"), params).fetchall()
         return [Held(int(str(j)), int(str(t)), float(str(a))) for j, t, a in rows]
 
-    def _lanes(self, kinds: Sequence[str]) -> list[Lane]:
-        self._turn += 1
-        first = self._turn % len(kinds)
-        order = [*kinds[first:], *kinds[:first]]
-        return [(kind, priority) for priority in PRIORITIES for kind in order]
-
     def _without(self, batch: list[Claim], expired: Sequence[int]) -> list[Claim]:
         """What of a batch is still to run: a job not tried before its time is discarded here."""
         if not expired:
@@ -164,34 +182,48 @@ class Claims:
         parked = set(row[0])
         return [claim for claim in batch if claim.job_id not in parked]
 
-    def _take(
-        self, lanes: list[Lane], limit: int
-    ) -> tuple[list[Claim], Sequence[int], Sequence[int]]:
+    def _take(self, lanes: Lanes, limit: int) -> tuple[list[Claim], Sequence[int], Sequence[int]]:
         self._was_ahead = self._ahead
         if not self._ahead:
-            self._begin_sweep(lanes)
-        bounds = [self._after.get(lane, 0) for lane in lanes]
+            self._begin_sweep(lanes.each)
         token = random_token()
         params = {
             "queue": self._queue,
-            "kinds": [kind for kind, _ in lanes],
-            "priorities": [priority for _, priority in lanes],
-            "bounds": bounds,
+            "kinds": lanes.kinds,
+            "priorities": lanes.priorities,
+            "bounds": as_array([self._after.get(lane, 0) for lane in lanes.each]),
             "limit": limit,
             "epoch": self._epoch,
             "token": token,
-            "sweep": not self._ahead,
         }
-        with translated(), self._conn.cursor(binary=True) as cursor:
-            row: Any = cursor.execute(statement("claims/claim"), params).fetchone()
-        lowest = None if row[14] is None else list(zip(lanes, row[14], strict=True))
-        if self._learns:
-            self._floors.observe(row[11], row[12], row[13], lowest)
+        with translated():
+            row: Any = self._cursor.execute(statement("claims/claim"), params).fetchone()
         batch = self._read(row, token)
+        self._unlearned += len(batch)
         self._ahead = len(batch) == limit
-        return batch, row[15] or (), row[16] or ()
+        return batch, row[11] or (), row[12] or ()
 
-    def _begin_sweep(self, lanes: list[Lane]) -> None:
+    def tidy(self) -> None:
+        """Raise the floors, if it is time: what nobody has to wait for who waits for a job."""
+        lanes, now = self._lanes, self._clock.monotonic()
+        if self._unlearned >= LEARN_AT:
+            self._unlearned, self._lessons = 0, LESSONS
+        pause = LEARN_SOON if self._lessons else LEARN_LATE
+        if lanes is None or self._ahead or not self._learns or now < self._learned + pause:
+            return
+        self._learned, self._lessons = now, max(0, self._lessons - 1)
+        params = {
+            "queue": self._queue,
+            "kinds": lanes.kinds,
+            "priorities": lanes.priorities,
+            "bounds": as_array([self._floors.of(lane) for lane in lanes.each]),
+        }
+        with translated():
+            row: Any = self._cursor.execute(statement("claims/floors"), params).fetchone()
+        last, xmin, next_xid, lowest = row
+        self._floors.observe(last, xmin, next_xid, list(zip(lanes.each, lowest, strict=True)))
+
+    def _begin_sweep(self, lanes: Sequence[Lane]) -> None:
         now = self._clock.monotonic()
         if now >= self._full_sweep_at:
             self._full_sweep_at = now + FULL_SWEEP
@@ -207,3 +239,17 @@ class Claims:
         lines = bytes(row[10]).split(b"\n")
         columns = (ids, runs, attempts, maxima, kinds, timeouts, awaited)
         return list(map(_claim, zip(*columns, repeat(token, len(ids)), ages, lines, strict=True)))
+
+
+@lru_cache(maxsize=256)
+def lanes_of(kinds: tuple[str, ...], first: int) -> Lanes:
+    """The lanes of these kinds, by priority; in each, the kinds from the `first` of them on."""
+    order = (*kinds[first:], *kinds[:first])
+    each = [(kind, priority) for priority in PRIORITIES for kind in order]
+    names, priorities = zip(*each, strict=True)
+    return Lanes(each, as_array([f'"{name}"' for name in names]), as_array(priorities))
+
+
+def as_array(items: Sequence[object]) -> str:
+    """An array as Postgres reads it: numbers, or names of kinds in quotes, which need no escape."""
+    return "{" + ",".join(map(str, items)) + "}"

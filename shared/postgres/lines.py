@@ -17,7 +17,7 @@ from typing import Any
 from shared.backoff import random_token
 from shared.clock import SYSTEM, Clock
 from shared.jobs.work import Claim, Cut
-from shared.postgres.claims import Claims
+from shared.postgres.claims import Claims, Lanes
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.floors import Lane
@@ -92,6 +92,10 @@ class Lines:
                 got = self._within(kind, (kind,), limit)
         self._note()
         return got
+
+    def tidy(self) -> None:
+        """After a claim; see shared.postgres.claims.Claims.tidy."""
+        self._open.tidy()
 
     def _within(self, kind: str | None, names: Sequence[str], limit: int) -> list[Claim]:
         """Claim under the locks on what is limited."""
@@ -182,6 +186,11 @@ class Turns:
         self._quiet = 0.0 if found else self._clock.monotonic() + MOMENT
         return got + more
 
+    def tidy(self) -> None:
+        """After a claim: raise the floors, if it is time."""
+        self._all.tidy()
+        self._others.tidy()
+
 
 class OwnersClaims(Claims):
     """Claims of fair kinds: within a lane, owners take turns."""
@@ -190,22 +199,20 @@ class OwnersClaims(Claims):
         super().__init__(conn, queue, epoch, clock, floors=False)
         self._served: dict[Lane, str] = {}  # the owner whose turn was the last
 
-    def _take(
-        self, lanes: list[Lane], limit: int
-    ) -> tuple[list[Claim], Sequence[int], Sequence[int]]:
+    def _take(self, lanes: Lanes, limit: int) -> tuple[list[Claim], Sequence[int], Sequence[int]]:
         token = random_token()
         params = {
             "queue": self._queue,
-            "kinds": [kind for kind, _ in lanes],
-            "priorities": [priority for _, priority in lanes],
-            "after": [self._served.get(lane, "") for lane in lanes],
+            "kinds": lanes.kinds,
+            "priorities": lanes.priorities,
+            "after": [self._served.get(lane, "") for lane in lanes.each],
             "limit": limit,
             "epoch": self._epoch,
             "token": token,
         }
-        with translated(), self._conn.cursor(binary=True) as cursor:
-            row: Any = cursor.execute(statement("claims/claim_fair"), params).fetchone()
+        with translated():
+            row: Any = self._cursor.execute(statement("claims/claim_fair"), params).fetchone()
         self._served.update(
-            (lane, last) for lane, last in zip(lanes, row[13], strict=True) if last is not None
+            (lane, last) for lane, last in zip(lanes.each, row[13], strict=True) if last is not None
         )
         return self._read(row, token), row[11] or (), row[12] or ()

@@ -73,6 +73,10 @@ class PostgresWork:
         """Claim at most `limit` jobs; empty only when a look at everything found nothing."""
         return self._lines.claim(kinds, limit)
 
+    def tidy(self) -> None:
+        """After a claim: what can wait until its jobs were handed over."""
+        self._lines.tidy()
+
     @property
     def cut(self) -> Cut:
         """Which limits kept the last claim from more."""

@@ -12,6 +12,7 @@ import pytest
 
 from shared.backoff import random_token
 from shared.jobs.port import EnqueueOpts
+from shared.postgres import claims as module
 from shared.postgres.claims import Claims
 from shared.postgres.completions import Finish, finish
 from shared.postgres.connect import Connection, Use, connect
@@ -19,7 +20,9 @@ from shared.postgres.jobs import PostgresJobs
 from shared.postgres.lines import OwnersClaims
 from shared.postgres.promotions import promote
 from shared.postgres.rescues import dead_owners, rescue
+from tests.support.eager import eager_floors
 from tests.support.waiting import until
+from tests.support.works import Clock
 
 KIND = "corpus.index"
 
@@ -28,6 +31,12 @@ KIND = "corpus.index"
 def conn(database_url: str) -> Iterator[Connection]:
     with connect(database_url, "test", Use.HOT) as opened:
         yield opened
+
+
+@pytest.fixture
+def eager() -> Iterator[None]:
+    with eager_floors():
+        yield
 
 
 def other(conn: Connection) -> psycopg.Connection[tuple[object, ...]]:
@@ -82,6 +91,7 @@ def test_never_more_than_asked_for_under_any_plan(conn, how, off):
     assert running == (216,), "and no row was taken that nobody was told of"
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_lone_writer_that_commits_late_is_never_passed_by_the_floor(conn):
     # Nothing else writes: the snapshots' xmax then is the writer's own id, and so is their xmin.
     claims = Claims(conn, "index", 1)
@@ -93,6 +103,7 @@ def test_a_lone_writer_that_commits_late_is_never_passed_by_the_floor(conn):
     assert ids(claims.claim([KIND], 2)) == [late]
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_row_that_commits_late_is_claimed_at_the_next_look(conn):
     claims = Claims(conn, "index", 1)
     with other(conn) as writer:
@@ -106,6 +117,7 @@ def test_a_row_that_commits_late_is_claimed_at_the_next_look(conn):
         assert ids(claims.claim([KIND], 2)) == [late]
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_claim_that_was_rolled_back_is_claimed_by_another(conn):
     claims = Claims(conn, "index", 1)
     jobs = add(conn, 3)
@@ -118,6 +130,7 @@ def test_a_claim_that_was_rolled_back_is_claimed_by_another(conn):
     assert ids(claims.claim([KIND], 10)) == jobs[:2]
 
 
+@pytest.mark.usefixtures("eager")
 def test_floors_rise_past_dead_rows_while_a_reader_holds_a_snapshot(conn):
     claims = Claims(conn, "index", 1)
     with other(conn) as reader:
@@ -137,6 +150,42 @@ def test_floors_rise_past_dead_rows_while_a_reader_holds_a_snapshot(conn):
 
         # Transactions of the server's other databases count as well, until they end.
         until(risen, 10, "the floor has risen past every dead row")
+
+
+class Counted:
+    """A cursor, and how often it was asked something."""
+
+    def __init__(self, cursor):
+        self.asked = 0
+        self._cursor = cursor
+
+    def execute(self, text, params):
+        self.asked += 1
+        return self._cursor.execute(text, params)
+
+
+def test_who_waits_for_a_claim_waits_for_one_statement(conn):
+    claims = Claims(conn, "index", 1, Clock())
+    claims._cursor = counted = Counted(claims._cursor)
+    for _ in range(5):
+        add(conn)
+        assert len(claims.claim([KIND], 4)) == 1
+    assert counted.asked == 5
+    claims.tidy()
+    claims.tidy()
+    assert counted.asked == 6, "what it learns can wait, and seldom changes"
+
+
+def test_floors_rise_under_claims_that_always_find_something(conn):
+    claims = Claims(conn, "index", 1)
+
+    def risen() -> bool:
+        add(conn, module.LEARN_AT)
+        assert len(claims.claim([KIND], module.LEARN_AT + 1)) == module.LEARN_AT
+        claims.tidy()
+        return claims._floors.of((KIND, 2)) > 0
+
+    until(risen, 20, "the floor has risen")
 
 
 def test_given_back_claims_are_claimed_again_without_an_attempt(conn):

@@ -178,6 +178,7 @@ def test_dead_rows_that_an_old_snapshot_keeps_do_not_slow_claims(conn, database_
 
 def _risen(claims):
     claims.claim([KIND], 100)
+    claims.tidy()
     return claims._floors.of((KIND, 2))
 
 

@@ -69,6 +69,15 @@ def test_a_dozing_consumer_hears_of_every_later_writer(wakes, writer, database_u
     assert wakes.fall_asleep()
 
 
+def test_what_arrives_with_a_reply_is_heard(wakes, writer):
+    assert wakes.fall_asleep()
+    writer.execute(ADD)
+    writer.commit()
+    wakes.wake_up()  # its reply comes behind the notice, and both are read at once
+    assert wakes.drain() == [""]
+    assert wakes.drain() == []
+
+
 def test_a_consumer_that_wakes_up_silences_writers(wakes, writer):
     assert wakes.fall_asleep()
     wakes.wake_up()

@@ -39,6 +39,7 @@ from shared.postgres.promotions import promote
 from shared.postgres.rescues import rescue
 from shared.postgres.retention import prune_jobs
 from shared.postgres.verify import violations
+from tests.support.eager import eager_floors
 from tests.support.job_model import ENDED, HELD, READY, SCHEDULED, ModelJob
 
 APP = "tests.support.app:app"
@@ -363,11 +364,13 @@ QUICK = settings(
 
 @pytest.mark.timeout(600)
 def test_the_database_does_what_the_model_does(machine: type[JobMachine]) -> None:
-    run_state_machine_as_test(machine, settings=QUICK)
+    with eager_floors():
+        run_state_machine_as_test(machine, settings=QUICK)
 
 
 @pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_database_does_what_the_model_does_for_long(machine: type[JobMachine]) -> None:
-    run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=400))
+    with eager_floors():
+        run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=400))

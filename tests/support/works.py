@@ -71,6 +71,9 @@ class ScriptedWork:
         self.said.append(f"claim {limit}")
         return self.claims.pop(0) if self.claims else []
 
+    def tidy(self) -> None:
+        """Nothing to do."""
+
     def give_back(self, claims: Sequence[Claim | Held]) -> int:
         if self.giving:
             raise self.giving.pop(0)

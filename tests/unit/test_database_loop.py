@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import select
+from types import SimpleNamespace
 
 import pytest
 
-from workers.database_loop import Wake
+from tests.support.works import Clock, ScriptedWork, assignment, claim
+from workers.database_loop import DatabaseLoop, Parts, Wake
+from workers.producer import Producer
 
 
 def ready(wake):
@@ -45,3 +48,44 @@ def test_a_wake_while_another_is_taken_does_not_silence_later_ones(monkeypatch, 
         wake.clear()
     wake()
     assert ready(wake)
+
+
+def test_a_notice_is_answered_by_a_claim_before_anything_else(tmp_path):
+    """Timers and ends may be due at the same moment; whoever waits for a job does not wait for them."""
+    said: list[str] = []
+    clock = Clock()
+    made = assignment(tmp_path, clock)
+    reader, writer = os.pipe()
+
+    class Notified(ScriptedWork):
+        def fileno(self):
+            return reader
+
+        def drain(self):
+            os.read(reader, 1)
+            return [""]
+
+    work = Notified()
+    work.said = said
+    producer = Producer(made)
+    executor = SimpleNamespace(
+        room=lambda: 4, put=lambda claims: said.append(f"put {len(claims)}"), poisonous=list
+    )
+    completer = SimpleNamespace(due_in=lambda: None, pending=0)
+    upkeep = SimpleNamespace(held={}, turn=lambda _: said.append("upkeep"), waits=lambda: 5.0)
+    wake = Wake()
+    loop = DatabaseLoop(
+        made, None, Parts(executor, producer, completer, upkeep), wake, lambda: None
+    )
+    for _ in range(3):  # until it sleeps
+        wake()
+        loop._turn(work)
+    said.clear()
+    work.claims = [[claim(1)]]
+    os.write(writer, b"!")
+    loop._turn(work)
+    made.instruments.close()
+    os.close(reader)
+    os.close(writer)
+    assert said == ["upkeep", "claim 4", "put 1"]
+    assert list(loop._held) == [1]

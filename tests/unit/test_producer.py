@@ -41,6 +41,19 @@ def test_an_empty_queue_is_looked_at_again_after_the_lock_then_it_sleeps(produce
     assert producer.waits(4) == ASLEEP_POLL
 
 
+def test_claims_are_handed_over_before_anything_else(producer, work):
+    work.claims = [[claim(1)], []]
+    producer.turn(work, 1, lambda claims: work.said.append(f"take {len(claims)}"))
+    assert work.said[:2] == ["claim 1", "take 1"]
+    work.said.clear()
+    turns(producer, work)
+    work.claims = [[claim(2)]]
+    work.said.clear()
+    producer.look("wake")
+    producer.turn(work, 1, lambda claims: work.said.append(f"take {len(claims)}"))
+    assert work.said == ["claim 1", "take 1", "wake up"], "full: the locks are let go after it"
+
+
 def test_without_the_lock_it_polls_and_tries_again(producer, work, clock):
     work.asleep = [False, True]
     turns(producer, work)

@@ -172,12 +172,12 @@ def _run(
     for job in order.jobs:
         number = order.first + ended
         began = progress.move(number)
-        progress.weigh(began)
         if not progress.begin():
             told = False
             break
         since = since or began
         outcome = attempt(number, job)
+        progress.weigh(began)
         told = not outcome.plain
         if told:
             now = SYSTEM.monotonic()

@@ -2,25 +2,21 @@
 -- Locks: the rows taken, FOR UPDATE SKIP LOCKED. Index: ready_pkey, one range a lane; job_pkey.
 -- The pick is materialized: as `in (select … limit)` a plan may run it more than once and take more
 -- rows than asked for. Payloads leave as one text, a line a job: the parent never parses a row.
--- A sweep also tells the lowest row that it can see in each lane, for the floors. A paused lane is
--- skipped; it keeps its place, so that resuming it moves nothing. Jobs with a concurrency key are told
--- apart, for claims/admit: one whose turn has come brings its place along.
-with lane as materialized (
-  select l.kind, l.priority, l.bound, l.n,
-         not coalesce((select bool_or(s.what = 'queue' and s.name = %(queue)s)
-                       from weirkeeper.paused s), false)
-         and l.kind <> all (array(select s.name from weirkeeper.paused s where s.what = 'kind'))
-           as open
-  from unnest(%(kinds)s::text[], %(priorities)s::smallint[], %(bounds)s::bigint[])
-       with ordinality as l (kind, priority, bound, n)
-), picked as materialized (
+-- A paused lane is skipped; it keeps its place, so that resuming it moves nothing. Jobs with a
+-- concurrency key are told apart, for claims/admit: one whose turn has come brings its place along.
+-- A job on an idle system waits for this alone: every node of the plan is paid for each time, so what
+-- is learned for the floors is a statement of its own (claims/floors).
+with picked as materialized (
   select r.row_id
-  from lane l
+  from unnest(%(kinds)s::text[], %(priorities)s::smallint[], %(bounds)s::bigint[])
+       as l (kind, priority, bound)
   cross join lateral (
     select w.ctid as row_id
     from weirkeeper.ready w
     where w.queue = %(queue)s and w.kind = l.kind and w.priority = l.priority
-      and w.seq > l.bound and l.open
+      and w.seq > l.bound
+      and not exists (select from weirkeeper.paused s where s.what = 'queue' and s.name = %(queue)s)
+      and l.kind <> all (array(select s.name from weirkeeper.paused s where s.what = 'kind'))
     order by w.seq
     limit %(limit)s
     for update skip locked
@@ -55,22 +51,6 @@ select array_agg(l.job_id), array_agg(l.kind), array_agg(l.priority), array_agg(
        array_agg(l.timeout_ms / 1000.0::double precision), array_agg(l.awaited),
        array_agg(extract(epoch from clock_timestamp() - l.ready_at)::double precision),
        convert_to(string_agg(l.line, E'\n'), 'UTF8'),
-       (select case when s.is_called then s.last_value else 0 end from weirkeeper.ready_seq s),
-       pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
-       -- The next id to be given out: a snapshot's xmax is only one more than the last that *ended*,
-       -- and a writer that is alone and open has an id beyond it. age() counts up to the next one.
-       pg_snapshot_xmax(pg_current_snapshot())::text::bigint
-         + age(pg_snapshot_xmax(pg_current_snapshot())::xid),
-       case when %(sweep)s then (
-         select array_agg(coalesce(low.seq, 0) order by n.n)
-         from lane n
-         left join lateral (
-           select w.seq from weirkeeper.ready w
-           where w.queue = %(queue)s and w.kind = n.kind and w.priority = n.priority
-             and w.seq > n.bound
-           order by w.seq limit 1
-         ) low on true
-       ) end,
        array_agg(l.job_id) filter (where l.expired),
        array_agg(l.job_id) filter (where l.keyed)
 from loaded l
