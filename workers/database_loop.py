@@ -102,6 +102,7 @@ class DatabaseLoop:
         self._actions: deque[Callable[[], None]] = deque()
         self._connected = threading.Event()
         self._failures = 0
+        self._claiming = False
 
     @property
     def connected(self) -> bool:
@@ -110,8 +111,13 @@ class DatabaseLoop:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is left to be written."""
-        return not (self._completer.pending or self._returns or self._upkeep.owes)
+        """Whether nothing is left to be written, or still comes: a claim may be under way.
+
+        In this order: what is claimed waits in the executor before the claim is over.
+        """
+        coming = self._claiming or self._executor.waiting
+        owed = self._completer.pending or self._upkeep.owes
+        return not (coming or self._returns or owed)
 
     def hand_back(self, claims: Sequence[Claim]) -> None:
         """Have claims given back that no child has begun. From any thread."""
@@ -202,7 +208,11 @@ class DatabaseLoop:
             if breath:
                 select.select([work.fileno(), self._wake.fileno()], [], [], breath)
 
-        self._producer.turn(work, self._executor.room(), hand_over)
+        self._claiming = True  # before the producer looks whether it is stopped
+        try:
+            self._producer.turn(work, self._executor.room(), hand_over)
+        finally:
+            self._claiming = False
 
     def _rest(self, work: Work) -> None:
         due = self._completer.due_in()

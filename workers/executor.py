@@ -251,6 +251,11 @@ class Executor:
             return 0
         return max(0, min(MOST_AT_ONCE, pool.free + ahead - waiting))
 
+    @property
+    def waiting(self) -> int:
+        """Claims in the buffer. From any thread."""
+        return len(self._buffer)
+
     def put(self, claims: list[Claim]) -> None:
         """Take claims in."""
         now = self._clock.monotonic()

@@ -178,6 +178,7 @@ def test_who_waits_for_a_claim_waits_for_one_statement(conn):
 
 def test_floors_rise_under_claims_that_always_find_something(conn):
     claims = Claims(conn, "index", 1)
+    claims._lessons, claims._learned = 0, claims._clock.monotonic()  # nothing to learn for a while
 
     def risen() -> bool:
         add(conn, module.LEARN_AT)
@@ -185,7 +186,7 @@ def test_floors_rise_under_claims_that_always_find_something(conn):
         claims.tidy()
         return claims._floors.of((KIND, 2)) > 0
 
-    until(risen, 20, "the floor has risen")
+    until(risen, 0.8 * module.LEARN_LATE, "the floor has risen")
 
 
 def test_given_back_claims_are_claimed_again_without_an_attempt(conn):

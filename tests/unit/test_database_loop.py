@@ -50,6 +50,34 @@ def test_a_wake_while_another_is_taken_does_not_silence_later_ones(monkeypatch, 
     assert ready(wake)
 
 
+def test_a_claim_that_is_under_way_is_waited_for_by_a_drain(tmp_path):
+    """Else a process that stops would end with jobs claimed that nobody runs or gives back."""
+    made = assignment(tmp_path, Clock())
+    seen: list[bool] = []
+    waiting: list[object] = []
+
+    class Slow(ScriptedWork):
+        def claim(self, kinds, limit):
+            seen.append(loop.settled)
+            return [claim(1)]
+
+        def tidy(self):
+            seen.append(loop.settled)
+
+    executor = SimpleNamespace(room=lambda: 4, put=waiting.extend, waiting=waiting)
+    completer = SimpleNamespace(pending=0)
+    upkeep = SimpleNamespace(held={}, owes=False)
+    parts = Parts(executor, Producer(made), completer, upkeep)
+    loop = DatabaseLoop(made, None, parts, Wake(), lambda: None)
+    assert loop.settled
+    loop._claim(Slow())
+    assert seen == [False, False]
+    assert not loop.settled, "it waits in the executor"
+    waiting.clear()
+    assert loop.settled
+    made.instruments.close()
+
+
 def test_a_notice_is_answered_by_a_claim_before_anything_else(tmp_path):
     """Timers and ends may be due at the same moment; whoever waits for a job does not wait for them."""
     said: list[str] = []
