@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -85,6 +86,8 @@ class Machine:
             capture_output=True,
             text=True,
             timeout=30,
+            # Tests that run in the background of a shell were started with it ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def asked(self) -> str:
