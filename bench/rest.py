@@ -2,7 +2,9 @@
 
 Started by a plain supervisord as it ships: 5 queue processes with their fork servers and 18
 children, relay, listener and metrics, with supervisord itself. After a minute of rest, shared pages
-are counted once (PSS), and the processor's time is that of the next half minute.
+are counted once (PSS), and the processor's time is that of the next half minute. Then one queue
+process is alone on another server, and every statement that it says but the claims of its poll is
+counted, its beats included.
 """
 
 from __future__ import annotations
@@ -17,11 +19,15 @@ from pathlib import Path
 import psycopg
 
 from bench.support.report import Result, finish
-from bench.support.stack import database
+from bench.support.stack import DURABLE, database
+from tests.support.cluster import ThrowawayCluster
+from tests.support.databases import Databases
 from tests.support.processes import ROOT, Programs
+from tests.support.said import LOGGED, position, said
 from tests.support.waiting import pause, until
 
 MOST_MIB, GOAL_MIB, MOST_CPU, MOST_TRANSACTIONS = 480.0, 400.0, 3.0, 30.0
+MOST_STATEMENTS = 2.0  # a second, of one queue process, beyond its poll
 READY = "select count(*) from weirkeeper.process where phase = 'ready'"
 TRANSACTIONS = (
     "select xact_commit + xact_rollback from pg_stat_database where datname = current_database()"
@@ -45,14 +51,17 @@ def main(argv: Sequence[str]) -> int:
             memory = _memory(programs)
         finally:
             programs.close()
+    statements = _beyond_its_poll(args.measure)
     total = sum(mib for mibs in memory.values() for mib in mibs)
     rows = [(what, len(mibs), sum(mibs), max(mibs)) for what, mibs in sorted(memory.items())]
     rows.append(("everything", sum(map(len, memory.values())), total, total))
     rows.append(("processor, % of one core", 1, cpu, cpu))
     rows.append(("transactions a second", 1, transactions, transactions))
+    rows.append(("statements a second beyond the poll", 1, statements, statements))
     also = (
         Result("rest: processor, % of one core", cpu, MOST_CPU, "lower"),
         Result("rest: transactions a second", transactions, MOST_TRANSACTIONS, "lower"),
+        Result("rest: statements beyond the poll", statements, MOST_STATEMENTS, "lower"),
     )
     print(f"goal {GOAL_MIB:g} MiB")
     result = Result("rest", total, MOST_MIB, "lower", also=also)
@@ -68,6 +77,27 @@ def _start(programs: Programs, url: str) -> None:
     )
     with psycopg.connect(url, autocommit=True) as conn:
         until(lambda: conn.execute(READY).fetchone() == (PROGRAMS,), 120, "all are ready")
+
+
+def _beyond_its_poll(seconds: float) -> float:
+    """Statements a second of one idle queue process, without the claims of its poll."""
+    cluster = ThrowawayCluster({**DURABLE, **LOGGED}, folder=Path(tempfile.gettempdir()))
+    try:
+        with tempfile.TemporaryDirectory(prefix="wk-bench-") as folder:
+            url = Databases(cluster.url).create()
+            programs = Programs(Path(folder), url)
+            try:
+                programs.start("workers", "index")
+                with psycopg.connect(url, autocommit=True) as conn:
+                    until(lambda: conn.execute(READY).fetchone() == (1,), 60, "it is ready")
+                pause(3, "it comes to rest")
+                since = position(cluster.log)
+                pause(seconds, "what one queue process says is counted")
+                return said(cluster.log, "index", since).others / seconds
+            finally:
+                programs.close()
+    finally:
+        cluster.stop()
 
 
 def _memory(programs: Programs) -> dict[str, list[float]]:

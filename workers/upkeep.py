@@ -4,15 +4,19 @@ Runs in the database's thread. Promotes jobs whose time has come, takes jobs bac
 compares what the database thinks we hold with what we do hold, marks jobs that have started, stops
 jobs whose end was asked for, gives claims back that wait too long here, lets jobs go on that wait
 for a concurrency key in vain, and watches that claimable jobs are claimed.
+
+A process at rest costs the database little: the look at `scheduled`, which nothing can replace,
+tells on the way whether the others would find anything, and they ask nothing while they would not.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from shared.jobs.work import Claim, DeadOwner, Held, Work
+from shared.jobs.work import Around, Claim, DeadOwner, Held, Work
 from workers.assignment import Assignment
 from workers.executor import Executor
 from workers.producer import Producer
@@ -20,6 +24,8 @@ from workers.scheduler import LOOK, Scheduler
 
 PROMOTE = 1.0  # seconds between looks at `scheduled` when nothing is known to be due
 RESCUE = 2.0
+AROUND = RESCUE - PROMOTE / 2  # seconds: with every second look at `scheduled`, one around
+FRESH = 2 * RESCUE  # seconds that what the last look around saw is believed; with LOOK less than 10
 RECONCILE = 10.0
 UNPARK = 10.0
 LEARN = 10.0
@@ -27,7 +33,7 @@ MARK = 0.25
 PROGRESS = 1.0
 CANCEL = 1.0  # seconds; a notice asks for the look at once
 STALE = 1.0  # seconds that a claim may wait in the buffer while all children are busy
-WATCH = 5.0
+WATCH = 10.0
 STUCK = 60.0  # seconds that a claimable job may wait while children are free and none is claimed
 
 log = logging.getLogger(__name__)
@@ -83,12 +89,15 @@ class Upkeep:
         self._poisonous: list[tuple[str, str]] = []
         self._clock = assignment.clock
         self._promotion = Timer(PROMOTE, self._promote)
+        self._rescue_timer = Timer(RESCUE, self._rescue)
+        self._scheduler, self._ticking = Scheduler(assignment), Timer(LOOK, self._tick)
+        self._around, self._looked = Around(), -math.inf  # what was seen last, and when
         self._cancellation = Timer(CANCEL, self._cancel, holding=True)
         self._attended = self._clock.monotonic()  # when last no claimable job was left waiting
         self._timers = [
-            Timer(RESCUE, self._rescue),
-            Timer(LOOK, Scheduler(assignment).act),
-            self._promotion,
+            self._promotion,  # first: it tells what the next need not look for
+            self._rescue_timer,
+            self._ticking,
             Timer(RECONCILE, self._reconcile),
             Timer(UNPARK, self._unpark),
             Timer(LEARN, lambda work: work.learn()),
@@ -103,6 +112,7 @@ class Upkeep:
         """Sessions were opened: a claim's reply may have been lost, or a claim itself."""
         self.give_back(work, self._executor.take_back())
         self._attended = self._clock.monotonic()
+        self._looked = -math.inf  # now everything is looked at, whatever was seen before
         for timer in self._timers:
             timer.at = 0.0
 
@@ -153,13 +163,33 @@ class Upkeep:
             self._owed.clear()
 
     def _promote(self, work: Work) -> None:
-        moved, due = work.promote()
+        now = self._clock.monotonic()
+        moved, due, around = work.promote(look=now - self._looked >= AROUND)
+        if around is not None:
+            if around.others and not self._around.others:
+                self._rescue_timer.at = 0.0
+            if around.ticks and not self._around.ticks:
+                self._ticking.at = 0.0
+            self._around, self._looked = around, now
         if moved:
             self._producer.look("wake")
         if due is not None:
             self.expect(due)
 
+    def _seen(self) -> Around:
+        """What there is to look after; everything when nothing newer is known.
+
+        The look may fail where the others would not: they do not wait for it.
+        """
+        fresh = self._clock.monotonic() - self._looked < FRESH
+        return self._around if fresh else Around()
+
+    def _tick(self, work: Work) -> float | None:
+        return self._scheduler.act(work) if self._seen().ticks else None
+
     def _rescue(self, work: Work) -> None:
+        if not self._seen().others:
+            return
         dead = work.dead_owners()
         if not dead:
             return
@@ -176,8 +206,11 @@ class Upkeep:
     def _reconcile(self, work: Work) -> None:
         """Rows of ours that we do not hold: their claim was committed, its reply was lost.
 
-        No claim is under way: claims are made in this thread, between two turns.
+        No claim is under way: claims are made in this thread, between two turns. Where neither side
+        has any, the last look around has compared them already.
         """
+        if not (self.held or self._seen().ours):
+            return
         unheard = [row for row in work.held() if not self._holds(row)]
         if unheard:
             given = work.give_back(unheard)
@@ -186,6 +219,8 @@ class Upkeep:
             self._producer.look("wake")
 
     def _unpark(self, work: Work) -> None:
+        if not self._seen().parked:
+            return
         freed = work.unpark()
         if freed:
             log.warning("%d jobs waited for a concurrency key in vain; they go on", freed)

@@ -69,6 +69,22 @@ class Held(NamedTuple):
     age: float
 
 
+class Around(NamedTuple):
+    """What stands in the database for timers to look after, by a cheap look.
+
+    Attributes:
+        ours: rows of `running` of this queue bear this process's epoch.
+        others: rows of `running` bear another's, which may be dead.
+        parked: a job waits for a concurrency key.
+        ticks: a periodic job, of whatever kind, is new or has its next tick within 10 s.
+    """
+
+    ours: bool = True
+    others: bool = True
+    parked: bool = True
+    ticks: bool = True
+
+
 class Mark(NamedTuple):
     """How far the job of a claim is, as its handler told."""
 
@@ -181,8 +197,12 @@ class Work(Protocol):
         """Write plain successes in one transaction; how many still held the fence."""
         ...
 
-    def promote(self) -> tuple[int, float | None]:
-        """Put jobs in line whose time has come: (how many, seconds until the next or None)."""
+    def promote(self, *, look: bool = False) -> tuple[int, float | None, Around | None]:
+        """Put jobs in line whose time has come; with `look`, look around in the same statement.
+
+        Returns:
+            (how many, seconds until the next or None, what there is to look after or None).
+        """
         ...
 
     def tick(self, kinds: Sequence[str]) -> float | None:

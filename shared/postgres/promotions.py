@@ -1,6 +1,6 @@
 """ADAPTER: jobs whose time has come move to `ready`; those whose time is over are discarded.
 
-Keys whose moment has come are opened on the way.
+Keys whose moment has come are opened on the way, and a process may look around with it.
 
 A timer of every queue process calls it, so nothing hangs on one of them.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shared.jobs.work import Around
 from shared.postgres import keys
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
@@ -24,16 +25,24 @@ def promote(conn: Connection, queue: str, limit: int = BATCH) -> tuple[int, floa
         (how many were promoted, seconds until the next is due or expires or a concurrency key
         opens, None when none will).
     """
+    promoted, due, _ = promote_and_look(conn, queue, None, limit)
+    return promoted, due
+
+
+def promote_and_look(
+    conn: Connection, queue: str, epoch: int | None, limit: int = BATCH
+) -> tuple[int, float | None, Around | None]:
+    """As `promote`; also what this epoch's timers would find, None = no epoch asks."""
+    params = {"queue": queue, "limit": limit, "epoch": epoch}
     with translated():
-        row: Any = conn.execute(
-            statement("promotions/promote"), {"queue": queue, "limit": limit}
-        ).fetchone()
-    promoted, due, overdue, opened = row
+        row: Any = conn.execute(statement("promotions/promote"), params).fetchone()
+    promoted, due, overdue, opened, ours, others, parked, ticks = row
     if opened:
         keys.open_due(conn)
     if overdue and expire(conn, queue, limit) == limit:
         due = 0.0
-    return promoted, due
+    around = None if epoch is None else Around(ours, others, bool(parked), ticks)
+    return promoted, due, around
 
 
 def expire(conn: Connection, queue: str, limit: int = BATCH) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import LiteralString
 
 from shared.errors import DatabaseUnavailable
-from shared.jobs.work import Claim, Completed, Cut, DeadOwner, Finish, Held, Mark
+from shared.jobs.work import Around, Claim, Completed, Cut, DeadOwner, Finish, Held, Mark
 from shared.postgres import completions, controls, keys, periodic, promotions, rescues
 from shared.postgres.claims import Claims
 from shared.postgres.connect import Connection, Use, connect
@@ -114,10 +114,11 @@ class PostgresWork:
         """Write plain successes in one transaction; how many still held the fence."""
         return completions.complete(self._conn, self._owner.epoch, runs)
 
-    def promote(self) -> tuple[int, float | None]:
-        """Put jobs in line whose time has come: (how many, seconds until the next)."""
-        moved, due = promotions.promote(self._conn, self._owner.queue)
-        return moved, 0.0 if moved >= promotions.BATCH else due
+    def promote(self, *, look: bool = False) -> tuple[int, float | None, Around | None]:
+        """Put jobs in line whose time has come; with `look`, look around."""
+        epoch = self._owner.epoch if look else None
+        moved, due, around = promotions.promote_and_look(self._conn, self._owner.queue, epoch)
+        return moved, 0.0 if moved >= promotions.BATCH else due, around
 
     def tick(self, kinds: Sequence[str]) -> float | None:
         """Start what is due of these kinds' periodic jobs; seconds until the next tick, or None."""

@@ -82,6 +82,7 @@ def _expired(conn: Connection, ground: Ground) -> None:
 
 def _promote(conn: Connection, _: Ground) -> None:
     promotions.promote(conn, QUEUE)
+    promotions.promote_and_look(conn, QUEUE, OWNER)
     promotions.expire(conn, QUEUE)
 
 

@@ -11,6 +11,7 @@ from shared.app import App, load_app
 from shared.config.queues import Queue
 from shared.errors import DatabaseUnavailable
 from shared.jobs.kinds import Kind
+from shared.jobs.work import Around
 from shared.postgres.catalog import declare
 from shared.postgres.connect import connect
 from shared.postgres.processes import Registration, register
@@ -67,12 +68,41 @@ def test_what_is_held_is_told_and_given_back_unspent(
 
 def test_a_promoted_job_can_be_claimed(conn: psycopg.Connection, work: PostgresWork) -> None:
     job = enqueue(conn, delay=3600)
-    moved, due = work.promote()
+    moved, due, _ = work.promote()
     assert moved == 0
     assert 3590 < due <= 3600
     conn.execute("update weirkeeper.scheduled set run_at = now() - interval '1 s'")
-    assert work.promote() == (1, None)
+    assert work.promote() == (1, None, None)
     assert [claim.job_id for claim in work.claim(["q.ok"], 5)] == [job]
+
+
+def test_a_look_around_tells_what_there_is_to_look_after(
+    conn: psycopg.Connection, work: PostgresWork
+) -> None:
+    def seen() -> Around:
+        return work.promote(look=True)[2]
+
+    assert seen().ticks, "the engine's own periodic jobs are new"
+    conn.execute("update weirkeeper.periodic set next_at = now() + interval '11 s'")
+    assert seen() == Around(ours=False, others=False, parked=False, ticks=False)
+    conn.execute("update weirkeeper.periodic set next_at = now() + interval '9 s'")
+    assert seen().ticks
+    conn.execute("update weirkeeper.periodic set next_at = now() + interval '1 day'")
+    job = enqueue(conn)
+    [claim] = work.claim(["q.ok"], 5)
+    assert seen() == Around(ours=True, others=False, parked=False, ticks=False)
+    conn.execute("update weirkeeper.running set queue = 'other'")  # of another loop of the process
+    assert seen() == Around(ours=False, others=False, parked=False, ticks=False)
+    conn.execute("update weirkeeper.running set epoch = epoch + 1")
+    assert seen() == Around(ours=False, others=True, parked=False, ticks=False)
+    assert (claim.job_id, work.dead_owners()[0].reason) == (job, "unregistered")
+    conn.execute("insert into weirkeeper.key (name) values ('k')")
+    conn.execute(
+        "insert into weirkeeper.parked (job_id, key, queue, kind, priority, attempt, run)"
+        " values (%s, 'k', 'q', 'q.ok', 2, 0, 1)",
+        (job,),
+    )
+    assert seen() == Around(ours=False, others=True, parked=True, ticks=False)
 
 
 def test_the_oldest_claimable_job_is_seen(conn: psycopg.Connection, work: PostgresWork) -> None:

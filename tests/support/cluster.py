@@ -28,6 +28,9 @@ FAST = {"fsync": "off", "full_page_writes": "off", "max_connections": "200"}
 class ThrowawayCluster:
     """Started when made; `stop` ends it and removes its folder.
 
+    Attributes:
+        log: what the server writes, of all its starts.
+
     Args:
         settings: of the server, over the embedded server's defaults.
         pgbin: folder of initdb and postgres, or "" for the wheel's.
@@ -47,7 +50,8 @@ class ThrowawayCluster:
         embedded.initialise(cluster, password, sync=False)
         port = free_port()
         embedded.configure(cluster, port, settings)
-        self._log = (self._base / "log").open("wb")
+        self.log = self._base / "log"
+        self._log = self.log.open("wb")
         self._command = [*launch.command(cluster, signal.SIGQUIT), str(os.getpid())]
         self.url = cluster.url(port, password)
         self.data = cluster.data
@@ -66,7 +70,7 @@ class ThrowawayCluster:
         until(self._ready, 30, "the throwaway Postgres accepts connections")
 
     def _ready(self) -> bool:
-        assert self.process.poll() is None, (self._base / "log").read_text()
+        assert self.process.poll() is None, self.log.read_text()
         found = postmaster.find(self.data)
         return found is not None and found.ready
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shared.config.queues import Queue
 from shared.jobs.kinds import Kind
-from shared.jobs.work import Claim, Completed, Cut, DeadOwner, Finish, Held, Mark
+from shared.jobs.work import Around, Claim, Completed, Cut, DeadOwner, Finish, Held, Mark
 from shared.telemetry.instruments import open_instruments
 from workers.assignment import Assignment
 from workers.verdicts import plain
@@ -60,6 +60,8 @@ class ScriptedWork:
         self.rows: list[Held] = []
         self.given: list[int] = []
         self.giving: list[Exception] = []  # what giving back fails with
+        self.around = Around()
+        self.promoting: list[Exception] = []  # what promoting fails with
         self.dead: list[DeadOwner] = []
         self.asked: list[int] = []
         self.waiting: float | None = None
@@ -91,6 +93,7 @@ class ScriptedWork:
         return True
 
     def held(self) -> list[Held]:
+        self.said.append("held")
         return self.rows
 
     def finish(self, finishes: Sequence[Finish]) -> int:
@@ -102,8 +105,11 @@ class ScriptedWork:
     def complete(self, runs: Sequence[Completed]) -> int:
         return self.finish([plain(claim, run.started_at) for run in runs for claim in run.claims])
 
-    def promote(self) -> tuple[int, float | None]:
-        return self.due
+    def promote(self, *, look: bool = False) -> tuple[int, float | None, Around | None]:
+        self.said.append("promote")
+        if self.promoting:
+            raise self.promoting.pop(0)
+        return *self.due, self.around if look else None
 
     def tick(self, kinds: Sequence[str]) -> float | None:
         self.said.append(f"tick {' '.join(kinds)}")
@@ -117,6 +123,7 @@ class ScriptedWork:
         return 0
 
     def dead_owners(self) -> list[DeadOwner]:
+        self.said.append("dead owners")
         return self.dead
 
     def rescue(self, dead: Sequence[DeadOwner]) -> Mapping[str, int]:

@@ -6,11 +6,21 @@ import pytest
 
 from shared.errors import DatabaseUnavailable
 from shared.jobs.inspect import Progress
-from shared.jobs.work import Cut, DeadOwner, Held, Mark
+from shared.jobs.work import Around, Cut, DeadOwner, Held, Mark
 from tests.support.works import Clock, ScriptedWork, assignment, claim
 from workers.producer import Producer
 from workers.scheduler import LOOK
-from workers.upkeep import MARK, PROMOTE, RESCUE, STUCK, WATCH, ClaimsStuck, Upkeep
+from workers.upkeep import (
+    FRESH,
+    MARK,
+    PROMOTE,
+    RECONCILE,
+    RESCUE,
+    STUCK,
+    WATCH,
+    ClaimsStuck,
+    Upkeep,
+)
 
 
 class FakeExecutor:
@@ -255,3 +265,73 @@ def test_nobody_wakes_for_claims_that_nobody_holds(upkeep, work, clock):
     assert at_rest <= 20 * (1 / PROMOTE + 1 / RESCUE + 1 / LOOK + 1 / WATCH)
     upkeep.held[5] = claim(5)
     assert wakes(20) >= 20 / MARK - 5 > at_rest
+
+
+NOTHING = Around(ours=False, others=False, parked=False, ticks=False)
+LOOKS = ("dead owners", "held", "unpark", "tick t.ok")
+
+
+def asked(upkeep, work, clock, seconds):
+    """Which statements were said, by a process that turns whenever something is due."""
+    del work.said[:]
+    until = clock.now + seconds
+    while clock.now < until:
+        try:
+            upkeep.turn(work)
+        except DatabaseUnavailable:
+            assert work.connected
+        clock.now += max(upkeep.waits(), 0.001)
+    return {what: work.said.count(what) for what in (*LOOKS, "promote") if what in work.said}
+
+
+def test_where_there_is_nothing_to_look_after_nothing_asks(upkeep, work, clock):
+    work.around = NOTHING
+    upkeep.connected(work)
+    assert asked(upkeep, work, clock, 60).keys() == {"promote"}
+
+
+@pytest.mark.parametrize(
+    ("what", "look", "within"),
+    [
+        ("others", "dead owners", RESCUE),
+        ("ours", "held", RECONCILE),
+        ("parked", "unpark", RECONCILE),
+        ("ticks", "tick t.ok", RESCUE),
+    ],
+)
+def test_what_there_is_to_look_after_is_looked_after_as_soon_as_ever(
+    upkeep, work, clock, what, look, within
+):
+    """A process that asked each time, as all do that know nothing, would see it as late."""
+    work.around = NOTHING
+    asked(upkeep, work, clock, 3.3 * RECONCILE)
+    work.around = NOTHING._replace(**{what: True})
+    assert asked(upkeep, work, clock, within + 0.01)[look] == 1
+    period = LOOK if what == "ticks" else within
+    assert asked(upkeep, work, clock, 60)[look] >= 60 / period - 1
+
+
+def test_what_is_held_is_compared_whatever_the_look_around_saw(upkeep, work, clock):
+    work.around = NOTHING
+    upkeep.held[1] = claim(1, token=10)
+    assert asked(upkeep, work, clock, 60)["held"] >= 60 / RECONCILE - 1
+
+
+def test_a_look_around_that_fails_holds_nothing_up(upkeep, work, clock):
+    work.around = NOTHING
+    asked(upkeep, work, clock, 5)
+    work.promoting = [DatabaseUnavailable("a lock on one table") for _ in range(1000)]
+    asked(upkeep, work, clock, FRESH)
+    found = asked(upkeep, work, clock, 60)
+    assert all(found[look] >= 5 for look in LOOKS)
+
+
+def test_after_a_reconnect_nothing_older_is_believed(upkeep, work, clock):
+    """What was claimed just before may be ours without our having heard."""
+    work.around = NOTHING
+    asked(upkeep, work, clock, 5)
+    work.rows = [Held(3, 30, 5.0)]
+    work.around = NOTHING._replace(ours=True)
+    upkeep.connected(work)
+    upkeep.turn(work)
+    assert work.given == [3]

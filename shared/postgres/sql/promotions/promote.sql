@@ -1,8 +1,12 @@
 -- Moves scheduled jobs whose time has come to the end of their lanes, with fresh numbers, and tells
 -- when the next one is due or expires, or a concurrency key opens, and whether some have expired, and
 -- keys opened, by now. now(), not clock_timestamp(): only a stable moment can use the index.
+-- Of a process that names its epoch, it also looks around: whether rows of `running` are its own, and
+-- whether others hold any, whether a job waits for a key, and whether a tick is to come (10 s: a look at
+-- ticks later than this one was believed). A process at rest is told no four times, and need not ask with
+-- a statement each. `running` (what is in flight) and `periodic` are small, so they are scanned.
 -- Locks: the rows, SKIP LOCKED: every process of the queue may do it.
--- Indexes: scheduled_due, expiry_pkey, key_opens.
+-- Indexes: scheduled_due, expiry_pkey, key_opens, parked_oldest.
 with due as materialized (
   select s.ctid as row_id
   from weirkeeper.scheduled s
@@ -38,4 +42,14 @@ select (select count(*) from gone)::integer,
        (select true from weirkeeper.expiry e
         where e.queue = %(queue)s and e.expires_at <= now() limit 1),
        (select true from weirkeeper.key k
-        where k.open_at > '-infinity' and k.open_at <= now() limit 1)
+        where k.open_at > '-infinity' and k.open_at <= now() limit 1),
+       case when %(epoch)s::bigint is not null then exists (
+         select from weirkeeper.running r
+         where r.epoch = %(epoch)s::bigint and r.queue = %(queue)s) end,
+       case when %(epoch)s::bigint is not null then exists (
+         select from weirkeeper.running r where r.epoch <> %(epoch)s::bigint) end,
+       case when %(epoch)s::bigint is not null then
+         (select true from weirkeeper.parked p order by p.key, p.job_id limit 1) end,
+       case when %(epoch)s::bigint is not null then exists (
+         select from weirkeeper.periodic t
+         where t.next_at is null or t.next_at < clock_timestamp() + interval '10 s') end
