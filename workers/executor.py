@@ -86,6 +86,7 @@ class Executor:
         instruments, queue = assignment.instruments, assignment.name
         self._pickup = instruments.job_pickup_seconds.labels(queue)
         self._run_seconds = instruments.job_run_seconds
+        self._request_seconds = instruments.webhook_request_seconds
         self._series: dict[str, HistogramSeries] = {}
         self._buffer: deque[Waiting] = deque()
         self._running: dict[int, Claim] = {}
@@ -175,6 +176,8 @@ class Executor:
         """A run ended that has something to tell: judge it."""
         claim = self._running.pop(end.key)
         self._measure(claim.kind, end.seconds, 1)
+        if end.outside is not None:
+            self._request_seconds.observe(end.outside)
         kind = self._assignment.kinds[claim.kind]
         finish = verdict(claim, end, kind.backoff, kind.outage)
         self.outcomes[finish.outcome] += 1

@@ -93,6 +93,7 @@ class Runner:
         connection = self._session.connection
         context = Context.of(job, deadline, self._asked, connection, self._report)
         told = self._told(job, context)
+        told.outside = context._outside  # noqa: SLF001  (not for handlers)
         # Whoever was stopped needs none of it: that child is replaced.
         self._session.renew()
         return told

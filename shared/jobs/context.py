@@ -45,6 +45,7 @@ class Context:
     _report: Report
     _log: logging.LoggerAdapter[logging.Logger] | None = None
     _ending: str | None = None
+    _outside: float | None = None
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
@@ -65,6 +66,10 @@ class Context:
     def _settle(self, outcome: str) -> None:
         """Note how the run ended, before the hooks hear of it."""
         self._ending = outcome
+
+    def _called(self, seconds: float) -> None:
+        """Note how long a request to a stranger took: the engine's own handlers, for a metric."""
+        self._outside = seconds
 
     def cancelled(self) -> bool:
         """Whether the job was asked to stop: its time is up, or the process ends.

@@ -108,6 +108,12 @@ class Instruments:
             "Attempts of deliveries by outcome; snoozed = their endpoint was held or resting.",
             ["outcome"],
         )
+        self.webhook_request_seconds = Histogram(
+            files,
+            "webhook_request_seconds",
+            "From the look at an endpoint's name to the last byte of its answer.",
+            bounds=SECONDS,
+        )
 
     def _pool(self, files: SlotFiles) -> None:
         self.pool_slots = Gauge(

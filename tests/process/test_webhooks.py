@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from metrics.files import merged
 from shared.postgres.deliveries import probe
 from shared.webhooks.secret import parse_secret
 from shared.webhooks.signing import matches, signed_bytes
@@ -86,6 +87,15 @@ class Site:
         rows = self.hooks.rows("select state from weirkeeper.delivery order by event_seq")
         return [row["state"] for row in rows]
 
+    def request_seconds(self) -> float | None:
+        """Sum of what requests took, once there is any, as metrics tell it."""
+        samples = {
+            sample.name.removeprefix("weirkeeper_webhook_request_seconds_"): sample.value
+            for family in merged(self.programs.home / "metrics").families
+            for sample in family.samples
+        }
+        return samples["sum"] if samples.get("count") else None
+
     def until_delivered(self, number: int) -> None:
         """Wait until so many deliveries are there, all delivered."""
         until(
@@ -127,6 +137,8 @@ def test_an_event_arrives_signed_and_once(site):
     [attempt] = site.hooks.webhooks.attempts("me", delivery.id)
     assert (attempt.status, attempt.body, attempt.trigger) == (200, "ok", "auto")
     assert {"connect", "write", "ttfb"} <= set(attempt.phases)
+    seconds = until(site.request_seconds, 10, "its request is counted")
+    assert seconds == pytest.approx(sum(attempt.phases.values()) / 1000, abs=0.001)
 
 
 def test_in_strict_order_one_request_at_a_time_and_no_event_before_an_older_one(site):

@@ -47,6 +47,18 @@ def run(function, session=None, *, wants_event=False, job=None, asked=False, rep
         return Runner(handlers, (), around)(job or JOB)
 
 
+@pytest.mark.parametrize("answer", [Completed(1), Retry("no"), ValueError("late")])
+def test_what_a_request_took_is_told_however_the_job_ends(answer):
+    def handle(ctx, _):
+        ctx._called(0.25)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert run(handle).outside == 0.25
+    assert run(lambda *_: Completed(1)).outside is None
+
+
 @pytest.mark.parametrize(
     ("answer", "outcome", "delay", "error", "result"),
     [

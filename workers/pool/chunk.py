@@ -51,6 +51,7 @@ class End:
         delay: seconds of a snooze, or in place of the kind's backoff.
         seconds: that it ran.
         death: its child died of itself, or of the job; nobody here had killed it.
+        outside: seconds that it was in a request to a stranger; None = it made none.
     """
 
     key: int
@@ -63,6 +64,7 @@ class End:
     delay: float | None = None
     evidence: Mapping[str, Any] = field(default_factory=dict)
     death: bool = False
+    outside: float | None = None
 
 
 class Run(NamedTuple):

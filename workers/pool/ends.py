@@ -60,6 +60,7 @@ def told(slot: Slot, job: Job, outcome: Outcome, run: Time) -> End:
         cause="exception" if outcome.outcome == "failed" else None,
         delay=outcome.delay,
         evidence=evidence,
+        outside=outcome.outside,
     )
 
 

@@ -38,6 +38,7 @@ class Outcome(msgspec.Struct, tag="outcome", tag_field="type", omit_defaults=Tru
         seconds: that it ran.
         used: CPU seconds of the run, and MiB of memory that the child has held at most; of runs
             that did not go well.
+        outside: seconds of them in a request to a stranger, of kinds that make one.
     """
 
     outcome: str
@@ -48,6 +49,7 @@ class Outcome(msgspec.Struct, tag="outcome", tag_field="type", omit_defaults=Tru
     stack: str | None = None
     seconds: float = 0.0
     used: tuple[float, float] | None = None
+    outside: float | None = None
 
     @property
     def plain(self) -> bool:

@@ -72,6 +72,7 @@ def _send(ctx: Context, lease: Lease, until: float) -> Outcome:
         return Snooze(0)
     exchange = client.send(outgoing, limits=limits, until=until)
     fp("webhook_answered")
+    ctx._called(sum(exchange.times.values()))  # noqa: SLF001  (not for applications)
     return _settle(ctx, lease, Round(lease, outgoing.url, begun, discards()), exchange)
 
 
