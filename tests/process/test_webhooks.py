@@ -145,7 +145,8 @@ def test_in_strict_order_one_request_at_a_time_and_no_event_before_an_older_one(
     switched = Switched()
     with Receiver(switched) as receiver:
         site.start()
-        site.programs.start("workers", "webhook", env=LOCAL)
+        site.programs.start("workers", "webhook", "--slot", "second", env=LOCAL)
+        until(lambda: site.ready() == 3, 30, "a second queue is ready")
         endpoint = site.hooks.endpoint(
             url=f"http://127.0.0.1:{receiver.port}/", ordering="strict", schedule=(1.0, 1.0)
         )
