@@ -46,20 +46,20 @@ def test_a_letter_arrives_and_is_the_same_at_each_try():
 
 
 @pytest.mark.parametrize(
-    ("step", "answer", "sent"),
+    ("step", "answer", "sent", "ours"),
     [
-        ("answer_to", "550 no such mailbox", "never"),
-        ("answer_to", "451 greylisted", "later"),
-        ("answer", "554 no spam", "never"),
-        ("answer", "452 full", "later"),
-        ("answer", "530 log in first", "later"),
+        ("answer_to", "550 no such mailbox", "never", False),
+        ("answer_to", "451 greylisted", "later", False),
+        ("answer", "554 no spam", "never", False),
+        ("answer", "452 full", "later", False),
+        ("answer", "530 log in first", "later", True),
     ],
 )
-def test_what_never_succeeds_is_told_apart_from_what_may(step, answer, sent):
+def test_what_never_succeeds_is_told_apart_from_what_may(step, answer, sent, ours):
     with MailServer() as server:
         setattr(server, step, answer)
         told = through(server).send(letter())
-    assert (told.sent, server.raw) == (sent, [])
+    assert (told.sent, told.ours, server.raw) == (sent, ours, [])
     assert answer in told.why
 
 
@@ -67,9 +67,10 @@ def test_a_server_that_is_away_or_silent_may_come_back(monkeypatch, tcp_silence)
     monkeypatch.setattr(smtp, "TIMEOUT", 0.3)
     with MailServer() as server:
         gone = through(server)
-    assert gone.send(letter()).sent == "later"
+    assert (gone.send(letter()).sent, gone.send(letter()).ours) == ("later", False)
     silent = SmtpMailer(Mail("127.0.0.1", tcp_silence, "none", SENDER))
-    assert silent.send(letter()).sent == "later"
+    told = silent.send(letter())
+    assert (told.sent, told.ours) == ("later", False)
 
 
 @pytest.fixture
@@ -98,13 +99,18 @@ def test_with_encryption_and_a_login(tls, authority):
     with MailServer(**how, auth_require_tls=tls == "starttls") as server:
         assert through(server, **who, ca_file=file).send(letter()).sent == "taken"
         assert server.logins == [("us", "p:%/ x")]
-        assert through(server, **who).send(letter()).sent == "later", "nobody vouches for it"
+        told = through(server, **who).send(letter())
+        assert (told.sent, told.ours) == ("later", True), "nobody vouches for it"
+        assert "certificate verify failed" in told.why
         server.login_ok = False
         told = through(server, **who, ca_file=file).send(letter())
-        assert (told.sent, "p:%" in told.why) == ("later", False)
+        assert (told.sent, told.ours, "p:%" in told.why) == ("later", True, False)
+        assert told.why == "127.0.0.1: the login was refused (535)"
     assert len(server.raw) == 1
     with MailServer(auth_require_tls=False) as plain:
-        assert through(plain, **{**who, "tls": "starttls"}).send(letter()).sent == "later"
+        told = through(plain, **{**who, "tls": "starttls"}).send(letter())
+        assert (told.sent, told.ours) == ("later", True)
+        assert told.why.startswith("127.0.0.1: it cannot do what is set: STARTTLS")
         assert (plain.raw, plain.logins) == ([], []), (
             "neither letter nor password goes in the clear"
         )

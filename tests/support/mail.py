@@ -56,7 +56,8 @@ class MailServer(Controller):
 
     def _login(self, _server, _session, _envelope, _mechanism, given) -> AuthResult:
         self.logins.append((given.login.decode(), given.password.decode()))
-        return AuthResult(success=self.login_ok)
+        # not handled: the server itself answers 535, as real ones do; else it says nothing at all
+        return AuthResult(success=self.login_ok, handled=self.login_ok)
 
     def _trigger_server(self) -> None:
         """Connect once, so that what its threads raise at the first connection is told here."""

@@ -13,6 +13,7 @@ from functools import cache
 from html import escape
 from typing import Any
 
+from shared.config.mail import URL
 from shared.config.settings import Settings
 from shared.events.event import Event
 from shared.jobs.context import Context
@@ -36,6 +37,9 @@ def handle(ctx: Context, _args: Mapping[str, Any], event: Event) -> Outcome:
         ctx.log.warning("nobody was told of %s: %s", event.type, why)
         return Completed({"sent": False, "why": why})
     answer = sender.send(letter(event, found, found.contact))
+    if answer.ours:  # tried again all the same: whoever mends it within hours loses no notice
+        ctx.log.error("no mail goes out until %s is mended: %s", URL, answer.why)
+        return Retry(f"mail: {answer.why}; mend {URL}")
     if answer.sent == "later":
         return Retry(f"mail: {answer.why}")
     if answer.sent == "never":

@@ -40,10 +40,12 @@ class Answer:
         sent: "taken" = the server has it; "later" = it may, when tried again; "never" = it said
             that it will not.
         why: in words, for the operator.
+        ours: it cannot be taken until the operator mends what is set: a login, encryption.
     """
 
     sent: Literal["taken", "later", "never"]
     why: str = ""
+    ours: bool = False
 
 
 class Mailer(Protocol):

@@ -37,17 +37,15 @@ class SmtpMailer:
         raw = compose(letter, self._mail.sender)
         try:
             smtp = self._connect()
-        except (
-            smtplib.SMTPException,
-            OSError,
-        ) as error:  # also a login that is refused: it is ours
-            return Answer("later", f"{self._mail.host}: {_told(error)}")
+        except (smtplib.SMTPException, OSError) as error:
+            return Answer("later", f"{self._mail.host}: {_told(error)}", _ours(error))
         try:
             smtp.sendmail(self._mail.sender, [letter.to], raw)
         except (smtplib.SMTPException, OSError) as error:
             code = _code(error, letter.to)
             final = 500 <= code <= 599 and code not in _OURS
-            return Answer("never" if final else "later", f"{self._mail.host}: {_told(error)}")
+            told = f"{self._mail.host}: {_told(error)}"
+            return Answer("never" if final else "later", told, code in _OURS)
         finally:
             with suppress(smtplib.SMTPException, OSError):
                 smtp.quit()
@@ -82,6 +80,13 @@ class SmtpMailer:
 _OURS = frozenset((530, 534, 535, 538))
 
 
+def _ours(error: Exception) -> bool:
+    """Whether it is for the operator to mend what is set, before any letter goes out."""
+    refused = isinstance(error, smtplib.SMTPResponseException) and error.smtp_code in _OURS
+    unable = smtplib.SMTPNotSupportedError, smtplib.SMTPAuthenticationError, ssl.SSLError
+    return refused or isinstance(error, unable)
+
+
 def _code(error: Exception, to: str) -> int:
     """The server's answer; 0 = none came."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
@@ -93,6 +98,8 @@ def _told(error: Exception) -> str:
     """The error in a line; what a server says of a login may repeat it, so that is left out."""
     if isinstance(error, smtplib.SMTPAuthenticationError):
         return f"the login was refused ({error.smtp_code})"
+    if isinstance(error, smtplib.SMTPNotSupportedError):
+        return f"it cannot do what is set: {_text(str(error))}"
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         code, said = next(iter(error.recipients.values()), (0, b""))
         return f"{code} {_text(said)}"
