@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -176,9 +176,15 @@ def test_neither_is_told_from_the_other_by_its_time(hooks, mine, desk):
 
     def ratio(name: str) -> float:
         pairs = [(seconds(name, mine), seconds(name, ABSENT)) for _ in range(40)]
-        return statistics.median(a for a, _ in pairs) / statistics.median(b for _, b in pairs)
+        return quick(a for a, _ in pairs) / quick(b for _, b in pairs)
 
-    for name in sorted(set(OWNED) - FOR_ALL):
+    def quick(taken: Iterable[float]) -> float:
+        """The lower quartile: other work on the machine only ever adds."""
+        return statistics.quantiles(taken, n=4)[0]
+
+    by_id = {name for name, call in OWNED.items() if call(mine) != call(ABSENT)}
+    assert len(by_id) >= 16, "the rest names nothing of anybody's"
+    for name in sorted(by_id):
         ratios = []
         while not ratios or not 0.8 <= ratios[-1] <= 1.2:
             assert len(ratios) < 5, f"{name}: another's takes as many times as long: {ratios}"
