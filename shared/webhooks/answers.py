@@ -90,6 +90,7 @@ TABLE: tuple[tuple[Fits, Action], ...] = (
     (_hundred(4), Action("failure", "client_error")),
 )
 CODES = frozenset(action.code for _, action in TABLE if action.code)
+LOUD = frozenset(action.code for _, action in TABLE if action.loud)
 STRANGE = Action("failure", "strange_status")  # 1xx as the last word, or beyond 599
 
 

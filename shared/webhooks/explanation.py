@@ -17,6 +17,12 @@ _WHY = {
     "failing": "failed for five days, and is disabled",
     "blocked": "stands at an address that may not be reached, and is disabled",
 }
+# Of codes that will not mend themselves (shared.webhooks.answers.LOUD): what to do.
+ADVICE = {
+    "redirect_not_followed": "a redirect is never followed: change the URL",
+    "gone": "resume it once it is back",
+    "too_large": "have the receiver take larger bodies",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,10 @@ class Facts:
         wanted: the endpoint's patterns fit the event's type.
         behind: in strict order, an older delivery comes first.
         contact: who is told by mail that the endpoint fails, or was disabled.
+        opens_at: until then no delivery of the endpoint is begun.
+        own_fault: the last run of the delivery's job failed, and not at the endpoint.
+        fanout, fanout_job: the job that makes deliveries of the event: its state, or "nobody" = no
+            endpoint wanted it, so there is none.
     """
 
     event_type: str | None
@@ -56,6 +66,11 @@ class Facts:
     behind: bool
     failing_since: str | None
     contact: str | None
+    rate: int | None
+    opens_at: str | None
+    own_fault: bool
+    fanout: str | None
+    fanout_job: str | None
 
     def told(self) -> dict[str, Any]:
         """Those that say something."""
@@ -97,6 +112,20 @@ def _not_sent(facts: Facts) -> str:
         (not facts.fanned_out, "Not yet: the event waits for the relay."),
         (not facts.enabled, f"Not sent: the endpoint {_disabled(facts)}; a replay sends it."),
         (older, "Not sent: the endpoint was added after the event; a replay sends it."),
+        (
+            facts.fanout in ("discarded", "cancelled"),
+            (
+                f"Not sent: the job that makes its deliveries was {facts.fanout}; "
+                f"`weirkeeper jobs retry {facts.fanout_job}` makes them."
+            ),
+        ),
+        (
+            facts.fanout in ("completed", "nobody"),
+            (
+                "Not sent: when the event was fanned out, the endpoint was disabled, or did not "
+                "want its type; a replay sends it."
+            ),
+        ),
         (True, "Not yet: the event was fanned out, and its deliveries are being made."),
     )
 
@@ -124,11 +153,22 @@ def _delivery(facts: Facts) -> str:
         ),
         (
             facts.not_before is not None,
-            f"Waits until {facts.not_before}: it asked for a pause, or was not reached{last}.",
+            f"Waits until {facts.not_before}: {_paused(facts)}{last}.",
+        ),
+        (
+            facts.own_fault,
+            (
+                "The last run of its job failed here, not at the endpoint, and is tried again: "
+                f"`weirkeeper jobs explain {facts.job_id}` tells why."
+            ),
         ),
         (
             facts.next_at is not None,
             f"Tried {facts.tries} times; next try at {facts.next_at}{last}.",
+        ),
+        (
+            facts.rate is not None and facts.opens_at is not None,
+            f"Waits until {facts.opens_at}: the endpoint takes {facts.rate} requests a minute.",
         ),
         (True, "Waits for its turn."),
     )
@@ -136,6 +176,15 @@ def _delivery(facts: Facts) -> str:
 
 def _first(*answers: tuple[bool, str]) -> str:
     return next(sentence for holds, sentence in answers if holds)
+
+
+def _paused(facts: Facts) -> str:
+    """Why the endpoint gets nothing for a while, as far as this delivery knows."""
+    if facts.code == "asked_to_wait":
+        return "its Retry-After asked for that"
+    if facts.code is None or facts.result == "delivered":
+        return "the endpoint asked for a pause, or failed at another event"
+    return "the endpoint failed, and gets nothing for a moment"
 
 
 def _disabled(facts: Facts) -> str:
@@ -146,4 +195,5 @@ def _last(facts: Facts) -> str:
     if facts.code is None or facts.result == "delivered":
         return ""
     answer = "" if facts.status is None else f", status {facts.status}"
-    return f"; last: {facts.code}{answer}"
+    advice = f" ({ADVICE[facts.code]})" if facts.code in ADVICE else ""
+    return f"; last: {facts.code}{answer}{advice}"

@@ -12,6 +12,7 @@ from typing import Any
 from panel.cli.terminal import Column, clean, here
 from shared.config.spelling import command_line
 from shared.ops.webhooks import Done, Recorded, Started, Type
+from shared.webhooks.answers import LOUD
 from shared.webhooks.records import (
     Attempt,
     Created,
@@ -36,6 +37,11 @@ def _style(text: str) -> str:
     return _STYLES.get(text, "red" if text.startswith("disabled") else "")
 
 
+def _last_style(text: str) -> str:
+    """Of a code, with or without a status behind it."""
+    return "red" if text.partition(" ")[0] in LOUD else ""
+
+
 _ENDPOINTS = (
     Column("id", right=True),
     Column("state", style=_style),
@@ -50,7 +56,7 @@ _DELIVERIES = (
     Column("type", gives=True),
     Column("state", style=_style),
     Column("tries", right=True),
-    Column("last"),
+    Column("last", style=_last_style),
     Column("next try"),
     Column("event"),
 )
@@ -58,7 +64,7 @@ _ATTEMPTS = (
     Column("no", right=True),
     Column("started"),
     Column("result", style=_style),
-    Column("code"),
+    Column("code", style=_last_style),
     Column("status", right=True),
     Column("ms", right=True),
     Column("body", gives=True),
