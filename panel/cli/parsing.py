@@ -1,13 +1,15 @@
 """The parser of every command: argparse, with a "did you mean" for a word out of a closed set.
 
-Reads whole numbers as people write them (`whole`). Stands between panel.cli.main and the commands,
-which declare their arguments on it; parsers of subcommands are of the same class by themselves.
+Reads whole numbers as people write them (`whole`, `within`). Stands between panel.cli.main and the
+commands, which declare their arguments on it; parsers of subcommands are of the same class by
+themselves.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 
@@ -26,6 +28,18 @@ def whole(text: str) -> int:
             f"expected a whole number in decimal digits; got {text[:40]!r}"
         )
     return int(text)
+
+
+def within(least: int, most: int) -> Callable[[str], int]:
+    """An argument's `type`: a whole number of a span, both ends included."""
+
+    def read(text: str) -> int:
+        number = whole(text)
+        if not least <= number <= most:
+            raise argparse.ArgumentTypeError(f"expected {least} to {most}; got {number}")
+        return number
+
+    return read
 
 
 class Parser(argparse.ArgumentParser):

@@ -7,7 +7,7 @@ How far one has come stands in its row, moved on in the transaction that starts 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from shared.errors import Conflict, InvalidArguments, NotFound
@@ -129,10 +129,11 @@ class PostgresReplays(Rows):
 
 def _moment(what: str, given: str) -> datetime:
     try:
-        moment = datetime.fromisoformat(given)
-    except ValueError:
+        read = datetime.fromisoformat(given)
+        moment = read.astimezone(UTC) if read.tzinfo else None
+    except (ValueError, OverflowError):  # the last: there is no such moment in UTC
         moment = None
-    if moment is None or moment.tzinfo is None:
+    if moment is None:
         raise InvalidArguments(
             f"{what}: expected a moment such as 2026-01-31T12:00:00Z; got {given!r}; "
             "give it with its time zone"

@@ -86,7 +86,7 @@ def check_fields(fields: Mapping[str, Any]) -> None:
     if rate is not None and not (type(rate) is int and 1 <= rate <= MAX_RATE):
         raise InvalidArguments(
             f"rate: expected 1 to {MAX_RATE} requests a minute; got {rate!r}; "
-            "leave it out for no limit"
+            "with none there is no limit"
         )
 
 

@@ -63,7 +63,9 @@ class Policy:
         """
         target = take_apart(url)
         if target.scheme == "http" and not self._plain(target):
-            raise Denied("scheme", "expected https://; this installation calls nothing else")
+            listed = self._outbound.http == "allowed"
+            what = "but what the operator lists over plain http" if listed else "else"
+            raise Denied("scheme", f"expected https://; this installation calls nothing {what}")
         if self._outbound.ports and target.port not in self._outbound.ports:
             allowed = ", ".join(map(str, sorted(self._outbound.ports)))
             raise Denied("port", f"expected one of the ports {allowed}; got {target.port}")

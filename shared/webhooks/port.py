@@ -101,7 +101,7 @@ class Webhooks(Protocol):
         ...
 
     def missed(self, owner_id: str, endpoint_id: str, after: str, limit: int = 50) -> list[Missed]:
-        """Events of an endpoint after a sequence number, oldest first."""
+        """What was put on its way to an endpoint after a sequence number, oldest first."""
         ...
 
     def redeliver(

@@ -101,7 +101,14 @@ def test_a_plan_runs_once(hooks):
 
 
 @pytest.mark.parametrize(
-    "span", [("x", ALWAYS[1]), (ALWAYS[0], "2100-01-01T00:00:00"), (ALWAYS[1], ALWAYS[0])]
+    "span",
+    [
+        ("x", ALWAYS[1]),
+        (ALWAYS[0], "2100-01-01T00:00:00"),
+        (ALWAYS[1], ALWAYS[0]),
+        ("0001-01-01T00:00:00+14:00", ALWAYS[1]),
+        (ALWAYS[0], "9999-12-31T23:59:59-14:00"),
+    ],
 )
 def test_a_span_that_is_none_is_refused(hooks, span):
     with pytest.raises(InvalidArguments, match=r"since|until"):

@@ -69,12 +69,46 @@ def test_check_url_names_the_rule(url, environ, expected):
     [
         (("update", "1"), "update: expected something to change; got nothing"),
         (("update", "1", "--header", "x-key"), "--header: expected NAME=VALUE; got 'x-key'"),
+        (("update", "1", "--header", "x=1", "--header", "x=2"), "--header: x stands there twice"),
+        (
+            ("update", "1", "--rate", "5", "--without", "rate"),
+            "update: rate is given and taken away",
+        ),
     ],
 )
 def test_what_is_forgotten_is_named(arguments, told):
     done = run(*arguments)
     assert done.returncode == 1
     assert done.stderr.startswith(f"weirkeeper webhooks: {told}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("receiver", "--port", "65536"), "--port: expected 0 to 65535; got 65536"),
+        (("receiver", "--port", "-1"), "--port: expected 0 to 65535; got -1"),
+        (("receiver", "--answer", "100"), "--answer: expected 200 to 599; got 100"),
+        (("receiver", "--count", "0"), "--count: expected 1 to 1000000000; got 0"),
+        (("verify", "-", "--secret-file", "x", "--tolerance", "-1"), "--tolerance: expected 0 to"),
+        (("start-replay", "1", "--wait", "-1"), "--wait: expected 0 to 1000000; got -1"),
+        (
+            ("update", "1", "--schedule", "１"),
+            "--schedule: expected seconds such as 5,300; got '１'",
+        ),
+        (("update", "1", "--without", "url"), "--without: expected one of contact, headers, rate"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_by_name(arguments, told):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert f"error: argument {told}" in done.stderr
+
+
+def test_check_url_of_a_name_that_is_not_there_says_that_no_rule_forbids_it():
+    done = run("check-url", "https://nowhere-at-all.example.com/")
+    assert done.returncode == 1
+    assert "rule:" not in done.stdout
+    assert "why: no rule forbids it, but the name could not be resolved" in done.stdout
 
 
 def test_check_url_for_programs():

@@ -54,7 +54,10 @@ def judge(policy: Policy, url: str, *, resolve: bool) -> dict[str, Any]:
     except Denied as denied:
         found.update(rule=denied.rule, why=denied.why)
     except (NameUnresolved, Overdue) as error:
-        found["why"] = f"the name could not be resolved: {error}"
+        found["why"] = (
+            f"no rule forbids it, but the name could not be resolved: {error}; "
+            "an endpoint may have it, and is tried again until it can be"
+        )
     else:
         found["allowed"] = True
     return found

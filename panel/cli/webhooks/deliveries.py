@@ -8,7 +8,7 @@ from typing import Any
 
 from panel.cli.desk import add_desk_arguments, open_desk
 from panel.cli.output import complain, print_json
-from panel.cli.parsing import whole
+from panel.cli.parsing import whole, within
 from panel.cli.webhooks import told
 from panel.cli.webhooks.endpoints import act
 from shared.clock import SYSTEM
@@ -49,7 +49,9 @@ def add_arguments(actions: Any) -> None:
     plan.add_argument("--failed-only", action="store_true", help="only what was given up")
     start = _parser(actions, "start-replay", "run a plan, in small batches", _start)
     start.add_argument("id", metavar="REPLAY")
-    start.add_argument("--wait", type=whole, default=0, metavar="S", help="watch it so long")
+    start.add_argument(
+        "--wait", type=within(0, 10**6), default=0, metavar="S", help="watch it so long"
+    )
     cancel = _parser(actions, "cancel-replay", "send no more of a replay", _cancel)
     cancel.add_argument("id", metavar="REPLAY")
     progress = _parser(actions, "replay", "how far a replay has come", _status)

@@ -7,6 +7,7 @@ rotate-secret.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,10 @@ _FIELDS = (
 )  # fmt: skip
 
 
+_AWAY: dict[str, Any] = {"contact": None, "headers": {}, "rate": None, "schedule": None}
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?(,[0-9]{1,9}(\.[0-9]{1,6})?)*", re.ASCII)
+
+
 def add_arguments(actions: Any) -> None:
     """Declare the actions."""
     _action(actions, "list", "your endpoints, newest first", _nothing, told.endpoints)
@@ -44,6 +49,9 @@ def add_arguments(actions: Any) -> None:
     update.add_argument("id", metavar="ID")
     update.add_argument("--url")
     _add_fields(update, required=False)
+    update.add_argument(
+        "--without", action="append", choices=_AWAY, default=[], help="take away what it had"
+    )
     rotate = _action(
         actions,
         "rotate-secret",
@@ -110,12 +118,16 @@ def _nothing(_: argparse.Namespace) -> dict[str, Any]:
 def _given(args: argparse.Namespace) -> dict[str, Any]:
     given = {name: getattr(args, name, None) for name in _FIELDS}
     if given["headers"] is not None:
-        given["headers"] = dict(_header(text) for text in given["headers"])
+        given["headers"] = _headers(given["headers"])
     return {name: value for name, value in given.items() if value is not None}
 
 
 def _changed(args: argparse.Namespace) -> dict[str, Any]:
     given = _given(args)
+    for name in args.without:
+        if name in given:
+            raise InvalidArguments(f"update: {name} is given and taken away; decide for one")
+        given[name] = _AWAY[name]
     if not given:
         raise InvalidArguments("update: expected something to change; got nothing; see --help")
     return {"id": args.id, **given}
@@ -126,6 +138,15 @@ def _rotated(args: argparse.Namespace) -> dict[str, Any]:
     return {"id": args.id, **overlap}
 
 
+def _headers(texts: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in map(_header, texts):
+        if name in found:
+            raise InvalidArguments(f"--header: {clean(name)} stands there twice; give it once")
+        found[name] = value
+    return found
+
+
 def _header(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not (name and sign):
@@ -134,7 +155,6 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _schedule(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected seconds such as 5,300; got {text!r}") from None
+    if not _SECONDS.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"expected seconds such as 5,300; got {text[:80]!r}")
+    return [float(part) for part in text.split(",")]

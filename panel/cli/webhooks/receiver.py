@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from panel.cli.parsing import whole
+from panel.cli.parsing import within
 from panel.cli.terminal import clean
 from panel.cli.webhooks.verify import add_secret_argument, read_secret
 from shared.clock import SYSTEM
@@ -37,11 +37,15 @@ def add_arguments(actions: Any) -> None:
     """Declare the action's arguments."""
     parser = actions.add_parser("receiver", help="receive, verify and print; until Ctrl-C")
     parser.add_argument("--host", default=RECEIVER, help=f"loopback address ({RECEIVER})")
-    parser.add_argument("--port", type=whole, default=8712, help="0 = a free one (8712)")
+    parser.add_argument(
+        "--port", type=within(0, 65_535), default=8712, help="0 = a free one (8712)"
+    )
     add_secret_argument(parser, required=False)
-    parser.add_argument("--answer", type=whole, default=204, metavar="N", help="status (204)")
+    parser.add_argument(
+        "--answer", type=within(200, 599), default=204, metavar="N", help="status (204)"
+    )
     parser.add_argument("--retry-after", metavar="WHEN", help="answer with this header, too")
-    parser.add_argument("--count", type=whole, metavar="N", help="end after N requests")
+    parser.add_argument("--count", type=within(1, 10**9), metavar="N", help="end after N requests")
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each")
     parser.set_defaults(act=run)
 

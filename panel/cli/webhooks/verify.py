@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from panel.cli.output import print_json
-from panel.cli.parsing import whole
+from panel.cli.parsing import within
 from panel.cli.terminal import clean
 from shared.clock import SYSTEM
 from shared.errors import InvalidArguments
@@ -29,10 +29,14 @@ def add_arguments(actions: Any) -> None:
     parser.add_argument("--body", metavar="FILE", help="the body, when FILE holds headers alone")
     add_secret_argument(parser)
     parser.add_argument(
-        "--at", type=whole, metavar="UNIX", help="when it came, in unix seconds (now)"
+        "--at", type=within(0, 10**12), metavar="UNIX", help="when it came, in unix seconds (now)"
     )
     parser.add_argument(
-        "--tolerance", type=whole, default=TOLERANCE, metavar="N", help=f"seconds ({TOLERANCE})"
+        "--tolerance",
+        type=within(0, 10**9),
+        default=TOLERANCE,
+        metavar="N",
+        help=f"seconds ({TOLERANCE})",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     parser.set_defaults(act=run)
