@@ -66,7 +66,7 @@ def prune_events(conn: Connection, age: float, enough: Callable[[], bool]) -> Pr
 
 
 def prune_records(conn: Connection, age: float, enough: Callable[[], bool]) -> dict[str, int]:
-    """Remove rows of processes, drains, ticks and replays of long ago, and all unused keys.
+    """Remove rows of processes, drains, ticks, replays and starts of long ago, and unused keys.
 
     Args:
         conn: in autocommit mode.
@@ -83,6 +83,7 @@ def prune_records(conn: Connection, age: float, enough: Callable[[], bool]) -> d
         "ticks": _all(conn, statement("retention/prune_ticks"), params, enough),
         "keys": _prune_keys(conn, enough),
         "replays": _all(conn, statement("retention/prune_replays"), params, enough),
+        "starts": _all(conn, statement("retention/prune_starts"), params, enough),
     }
 
 

@@ -23,7 +23,7 @@ SHOWN = 1000  # violations of one rule at most; after a mend the next are found
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One promise that is broken. `subject` is the id of a job or an event, as `rule` says."""
+    """One promise that is broken. `subject` is a job, an event or a kind, as `rule` says."""
 
     rule: str
     subject: str
@@ -83,6 +83,11 @@ def rules() -> tuple[Rule, ...]:
             statement("verify/mend_event_unheard"),
         ),
         Rule("event_twice", statement("verify/event_twice")),
+        Rule(
+            "starts_miscounted",
+            statement("verify/starts_miscounted"),
+            statement("verify/mend_starts_miscounted"),
+        ),
     )
 
 

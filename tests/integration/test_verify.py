@@ -247,6 +247,24 @@ def test_a_fan_out_whose_job_is_missing_is_told_and_not_mended(conn):
     assert broken(conn) == []  # by then its job may have been pruned
 
 
+@pytest.mark.parametrize(
+    "lost", ["update {} set total = total + 1 where n = 3", "delete from {} where n = 2"]
+)
+def test_starts_that_do_not_add_up_are_counted_anew(conn, lost):
+    conn.execute("update weirkeeper.kind set rate_n = 9, rate_ms = 60000 where name = %s", (KIND,))
+    conn.execute(
+        "insert into weirkeeper.rate_start (kind, n) select %s, n from unnest(array[1, 2, 3, 1]) n",
+        (KIND,),
+    )
+    assert broken(conn) == []
+    conn.execute(lost.format("weirkeeper.rate_start"))
+    assert broken(conn) == [("starts_miscounted", KIND)]
+    assert mended(conn) == [("starts_miscounted", KIND, "counted anew")]
+    assert broken(conn) == []
+    look = "select sum(n) + (weirkeeper.rate_room(%s)).room from weirkeeper.rate_start"
+    assert conn.execute(look, (KIND,)).fetchone()[0] == 9
+
+
 def test_more_violations_than_are_shown_at_once_are_all_mended(conn):
     conn.execute(
         "insert into weirkeeper.attempt (job_id, run, attempt, outcome, state)"
@@ -262,7 +280,7 @@ def test_every_rule_has_been_planted():
         "row_without_job", "job_twice", "ended_but_waits", "job_nowhere",
         "running_without_owner", "parked_without_key", "parked_though_free", "event_lost",
         "fanout_without_job",
-        "event_unheard", "event_twice",
+        "event_unheard", "event_twice", "starts_miscounted",
     }  # fmt: skip
 
 

@@ -464,7 +464,10 @@ table weirkeeper.rate_start  -- How many jobs of a kind with a rate were claimed
   kind text not null
   at timestamp with time zone not null default clock_timestamp()
   n integer not null
-  CREATE INDEX rate_start_at ON weirkeeper.rate_start USING btree (kind, at)
+  total bigint not null
+  pruned_to timestamp with time zone not null default '-infinity'::timestamp with time zone
+  CREATE INDEX rate_start_at ON weirkeeper.rate_start USING btree (kind, at, total)
+  CREATE TRIGGER count_start BEFORE INSERT ON weirkeeper.rate_start FOR EACH ROW EXECUTE FUNCTION weirkeeper.count_start()
 
 table weirkeeper.ready  -- Jobs that may be claimed, by lanes (queue, kind, priority). No events: a job's state.
   queue text not null
@@ -648,6 +651,10 @@ function weirkeeper.check_unique(by_args boolean, keys text[], period interval, 
   plpgsql immutable
   sha256 260e1dd2a26ccdb593a8b7f27c3dacf73c01cc61166b1770e0676985c0ebc57c  -- Raises WK004 for options of uniqueness that make no sense; returns the final states that keep it.
 
+function weirkeeper.count_start() returns trigger
+  plpgsql volatile set enable_seqscan=off
+  sha256 004859b52dc7953d3436550e08b1ac3bc298835de1df51e9a13a98cd979fe533  -- Trigger: the total of a kind with a rate; removes some rows that have left the period.
+
 function weirkeeper.deliver(endpoint bigint, event uuid, body bytea, trigger text, priority integer DEFAULT NULL::integer) returns bigint
   plpgsql volatile
   sha256 3548397ffe63f42431a27570d9a8818cfa8adee82f462fb877755b4a7a8888c5  -- Puts an event on its way to an endpoint; returns the delivery's id, or null if it is already.
@@ -774,11 +781,15 @@ function weirkeeper.quarantine(kind text, why text) returns boolean
 
 function weirkeeper.rate_room(kind_name text, OUT room integer, OUT opens double precision) returns record
   plpgsql volatile set enable_seqscan=off
-  sha256 472db9514ca28c270b9e42043a927887505e1f2669aa07a093acd6c0afc5b539  -- Internal: locks a kind; how many more may start now, else in how many seconds. NULL = it has no rate.
+  sha256 461d14bb25457af56f1cdb64626f9ff6dafc0168e7e8113f2f351c1917bd1400  -- Internal: locks a kind; how many more may start now, else in how many seconds. NULL = it has no rate.
 
 function weirkeeper.record_event(type text, owner_id text DEFAULT NULL::text, subject text DEFAULT ''::text, data jsonb DEFAULT '{}'::jsonb, trace text DEFAULT NULL::text) returns uuid
   plpgsql volatile
   sha256 0c24a28b1c3b5a6fcee8e9fefab31395c0ed455a73a6e59617e9066edfe90f40  -- Records an event in the caller's transaction; returns its id. WK002, WK003.
+
+function weirkeeper.recount_starts(kind_name text) returns integer
+  plpgsql volatile set enable_seqscan=off
+  sha256 a90a00bc8379eaade24eb9dc5bc269bee8568e1e597837ef474ccceafe8a6af9  -- Internal: locks a kind; makes the totals of its starts anew. How many rows were changed.
 
 function weirkeeper.release_unique(ids bigint[], state text DEFAULT NULL::text) returns bigint
   sql volatile set enable_seqscan=off

@@ -24,6 +24,7 @@ BIG = frozenset(
         "event_pending",
         "event_fanout",
         "event_failure",
+        "rate_start",
     )
 )
 _FILL = (
@@ -92,6 +93,14 @@ _FILL = (
         " select gen_random_uuid(), 1, now() + make_interval(secs => i - %(n)s::bigint / 40)"
         " from generate_series(1, %(n)s::bigint / 20) i"
     ),
+    # With their totals, which a trigger would count one by one.
+    "set local session_replication_role = replica",
+    (
+        "insert into weirkeeper.rate_start (kind, n, at, total)"
+        " select 't.ok', 1, now() - make_interval(secs => 60.0 * (1 - i / %(n)s::float8)), i"
+        " from generate_series(1, %(n)s::bigint / 5) i"
+    ),
+    "set local session_replication_role = origin",
     "select setval('weirkeeper.job_id_seq', %(n)s::bigint + %(running)s)",
 )
 
@@ -112,4 +121,6 @@ def crowd(conn: Connection, number: int) -> None:
     with conn.transaction():
         conn.execute("set local synchronous_commit = off")
         for text in _FILL:
-            conn.execute(text, {"n": number, "running": RUNNING, "owner": OWNER})
+            conn.execute(
+                text, {"n": number, "running": RUNNING, "owner": OWNER} if "%" in text else None
+            )

@@ -48,17 +48,13 @@ class Ground:
 Deed = Callable[[Connection, Ground], Any]
 
 
-def _every_limit(conn: Connection, ground: Ground) -> None:
+def _every_limit(conn: Connection, _: Ground) -> None:
     """A cap, a rate that has started much, owners' turns, and keys: all for one kind."""
     conn.execute("update weirkeeper.queue set cap = 100000 where name = %s", (QUEUE,))
     conn.execute(
-        "update weirkeeper.kind set fair = true, rate_n = 100000, rate_ms = 60000, max_per_key = 2"
+        "update weirkeeper.kind set fair = true, rate_n = 10000000, rate_ms = 3600000, max_per_key = 2"
         " where name = %s",
         (KIND,),
-    )
-    conn.execute(
-        "insert into weirkeeper.rate_start (kind, n) select %s, 1 from generate_series(1, %s)",
-        (KIND, min(ground.number // 10, 1000)),
     )
     jobs = PostgresJobs(conn)
     for name in ("k7", "k7", "another"):

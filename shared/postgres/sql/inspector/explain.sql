@@ -46,10 +46,17 @@ left join lateral (
   from weirkeeper.attempt l where l.job_id = j.id order by l.run desc limit 1
 ) a on true
 left join lateral (
-  select min(t.at) + make_interval(secs => d.rate_ms / 1000.0) as opens_at
-  from weirkeeper.rate_start t
-  where t.kind = j.kind and t.at > clock_timestamp() - make_interval(secs => d.rate_ms / 1000.0)
-  having sum(t.n) >= d.rate_n
+  select f.at + make_interval(secs => d.rate_ms / 1000.0) as opens_at
+  from (
+    select t.at, t.total - t.n as before from weirkeeper.rate_start t
+    where t.kind = j.kind and t.at > clock_timestamp() - make_interval(secs => d.rate_ms / 1000.0)
+    order by t.at, t.total limit 1
+  ) f
+  cross join (
+    select t.total from weirkeeper.rate_start t
+    where t.kind = j.kind order by t.at desc, t.total desc limit 1
+  ) l
+  where l.total - f.before >= d.rate_n
 ) rate on d.rate_n is not null
 cross join lateral (
   select count(*)::integer as processes, 
