@@ -123,15 +123,3 @@ def test_what_was_cancelled_under_a_request_stays_ended(hooks, report):
     assert len(hooks.webhooks.attempts("me", str(one.id))) == 1, "it was sent, and that is told"
     assert hooks.webhooks.redeliver("me", delivery_id=str(one.id)) == [str(one.id)]
     assert one.lease() is not None, "its lease was given back"
-
-
-@pytest.mark.parametrize("held", [False, True], ids=["in line", "held by a pause"])
-def test_what_was_cancelled_and_retried_is_on_its_way_again(hooks, held):
-    one = Delivery(hooks, "me", "pending")
-    if held:
-        hooks.webhooks.pause("me", one.endpoint)
-    [job] = hooks.rows("select job_id as id from weirkeeper.delivery")
-    controls.cancel(hooks.conn, [job["id"]])
-    controls.retry(hooks.conn, [job["id"]])
-    hooks.conn.execute(statement("deliveries/end_lost"), {"limit": 10})
-    assert one.state() == "pending"

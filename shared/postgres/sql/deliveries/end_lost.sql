@@ -1,7 +1,5 @@
--- Ends deliveries whose job ended without them: cancelled or discarded by hand, or gone. One whose job
--- was retried since is not over: its last run says how it ended once, its place that it waits again.
--- Locks: the rows, SKIP LOCKED. Indexes: delivery_pending, job_pkey, attempt_pkey, ready_job_id_key,
--- running_pkey, scheduled_pkey, parked_pkey.
+-- Ends deliveries whose job ended without them: cancelled or discarded by hand, or gone.
+-- Locks: the rows, SKIP LOCKED. Indexes: delivery_pending, job_pkey, attempt_pkey.
 with lost as materialized (
   select d.id, coalesce(last.state, 'failed') as state
   from weirkeeper.delivery d
@@ -10,10 +8,6 @@ with lost as materialized (
     where a.job_id = d.job_id order by a.run desc limit 1) last on true
   where d.state = 'pending'
     and (last.state in ('discarded', 'cancelled')
-           and not exists (select from weirkeeper.ready w where w.job_id = d.job_id)
-           and not exists (select from weirkeeper.running w where w.job_id = d.job_id)
-           and not exists (select from weirkeeper.scheduled w where w.job_id = d.job_id)
-           and not exists (select from weirkeeper.parked w where w.job_id = d.job_id)
          or not exists (select from weirkeeper.job j where j.id = d.job_id))
   order by d.id
   limit %(limit)s

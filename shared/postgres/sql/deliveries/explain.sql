@@ -1,7 +1,6 @@
 -- How an event stands with an endpoint: the event, the endpoint, the delivery, its last attempt and the
 -- last run of its job; without a delivery, what became of the job that was to make it.
--- Indexes: event_pkey, endpoint_pkey, delivery_endpoint_id_event_id_key, attempt_pkey, key_pkey, job_pkey,
--- ready_job_id_key, running_pkey, scheduled_pkey.
+-- Indexes: event_pkey, endpoint_pkey, delivery_endpoint_id_event_id_key, attempt_pkey, key_pkey, job_pkey.
 select v.type, t.exposure, v.occurred_at, f.event_id is not null,
        e.url, e.event_types, e.enabled, e.disabled_reason, e.disabled_at, e.created_at,
        case when e.busy_until > clock_timestamp() then e.busy_until end,
@@ -18,7 +17,6 @@ select v.type, t.exposure, v.occurred_at, f.event_id is not null,
        case when f.event_id is null then null
             when made.job_id is null then 'nobody'
             when made.there is null then 'completed'
-            when made.waits then 'pending'
             else coalesce(made.state, 'pending') end,
        made.job_id::text
 from weirkeeper.endpoint e
@@ -35,10 +33,7 @@ left join lateral (
 left join weirkeeper.key k on k.name = weirkeeper.endpoint_key(e.id)
 left join lateral (
   select g.job_id, j.id as there, (
-    select a.state from weirkeeper.attempt a where a.job_id = g.job_id order by a.run desc limit 1) as state,
-    exists (select from weirkeeper.ready w where w.job_id = g.job_id)
-      or exists (select from weirkeeper.running w where w.job_id = g.job_id)
-      or exists (select from weirkeeper.scheduled w where w.job_id = g.job_id) as waits
+    select a.state from weirkeeper.attempt a where a.job_id = g.job_id order by a.run desc limit 1) as state
   from (select (f.jobs ->> 'webhook.fanout')::bigint as job_id) g
   left join weirkeeper.job j on j.id = g.job_id) made on true
 where e.id = %(id)s and e.owner_id = %(owner_id)s
