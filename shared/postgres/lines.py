@@ -76,6 +76,8 @@ class Lines:
         if not rated and not self._capped:
             return self._open.claim(kinds, limit)
         now = self._clock.monotonic()
+        # What has opened is asked for anew; a cap may keep it from that, and is no reason to hurry.
+        self._closed = {name: opens for name, opens in self._closed.items() if opens > now}
         quiet = [kind for kind in rated if self._quiet.get(kind, 0.0) > now]
         groups: list[tuple[str | None, Sequence[str]]] = [
             (kind, (kind,)) for kind in rated if kind not in quiet
@@ -104,9 +106,10 @@ class Lines:
         if kind is not None and self._closed.get(kind, 0.0) > self._clock.monotonic():
             return []
         with translated(), self._conn.transaction():
-            room = min(limit, self._cap_room(limit))
+            room = left = min(limit, self._cap_room(limit))
             if kind is not None and room > 0:
-                room = min(room, self._rate_room(kind, limit))
+                left = self._rate_room(kind, limit)
+                room = min(room, left)
             if room < 1:
                 return []
             got = (self._open if kind is None else self._rated[kind]).claim(names, room)
@@ -115,6 +118,8 @@ class Lines:
                 self._conn.execute(statement("claims/rate_spend"), params)
         if kind is not None:
             self._quiet[kind] = 0.0 if got else self._clock.monotonic() + MOMENT
+            if len(got) == left:  # there may be more: the next look tells until when it waits
+                self._closed[kind] = self._clock.monotonic()
         return got
 
     def _cap_room(self, limit: int) -> int:
@@ -132,10 +137,8 @@ class Lines:
         room, opens = row
         if room is None:
             return limit
-        if room <= limit:  # after this claim there may be none: the next look tells until when
+        if room < 1:
             self._closed[kind] = self._clock.monotonic() + (opens or 0.0)
-        else:
-            self._closed.pop(kind, None)
         return int(room)
 
     def _note(self) -> None:

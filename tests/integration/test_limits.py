@@ -17,6 +17,7 @@ from shared.postgres.rescues import rescue
 from tests.support import steps as how
 from tests.support.keyed import ids
 from tests.support.steps import EPOCH, KIND, QUEUE, steps_fixture  # noqa: F401
+from tests.support.waiting import until
 
 NOOP = "t.noop"
 
@@ -77,6 +78,36 @@ def test_a_cap_that_is_declared_later_is_learned(steps):
 
 
 # ── rates ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_rate_with_room_asks_for_no_look_when_nothing_is_in_line(steps):
+    """An idle process would look again at once, without end."""
+    rate(steps, 2, 3_600_000)
+    mine = lines(steps)
+    assert mine.claim([KIND, NOOP], 9) == []
+    assert mine.cut.opens is None
+    steps.enqueue()
+    assert len(mine.claim([KIND, NOOP], 9)) == 1
+    assert mine.cut.opens is None
+    steps.enqueue()
+    steps.enqueue()
+    assert len(mine.claim([KIND, NOOP], 9)) == 1
+    assert mine.cut.opens == 0.0, "how long it is for is told by the next look"
+    assert mine.claim([KIND, NOOP], 9) == []
+    assert 3500 < mine.cut.opens <= 3600
+
+
+def test_a_cap_that_is_reached_asks_for_no_look_for_the_sake_of_a_rate(steps):
+    rate(steps, 1, 50)
+    cap(steps, 1)
+    steps.enqueue()
+    steps.enqueue()
+    mine = lines(steps)
+    assert len(mine.claim([KIND], 9)) == 1
+    until(
+        lambda: mine.claim([KIND], 9) == [] and mine.cut.opens is None, 5, "the rate has room again"
+    )
+    assert mine.cut.capped
 
 
 def test_a_rate_counts_the_starts_of_every_process(steps):
