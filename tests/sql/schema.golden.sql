@@ -728,7 +728,7 @@ function weirkeeper.key_open(name text, open_at timestamp with time zone DEFAULT
   sha256 1bc96e8546a86d16e816f6c419de59e600a5a7d1846e09bdc98ec12cd421662e  -- Starts no job of a key before a moment (infinity: until called again; null: opens it). Commit soon. WK004.
 
 function weirkeeper.lease_endpoint(delivery bigint, lease_seconds double precision, token bigint) returns text
-  plpgsql volatile
+  plpgsql volatile set enable_seqscan=off
   sha256 478709b9d01ee9f5efdcc56e47c2e330f3b8d7f32e5facbf1bcff3030b407f66  -- Takes an endpoint's lease for a delivery: leased, or why not.
 
 function weirkeeper.notified(lock_no integer, channel text) returns boolean
@@ -740,7 +740,7 @@ function weirkeeper.number_staged(kind text) returns bigint[]
   sha256 096d268db093c8eed396c13f0f81a98ec7f7a94773352ed76805ebba507914cc  -- Checks staged rows; returns an id for each. WK002.
 
 function weirkeeper.open_endpoint(endpoint bigint) returns void
-  plpgsql volatile
+  plpgsql volatile set enable_seqscan=off
   sha256 2a6d5bd35312fda78f0f027f1bb0e64e517300151727ab7afdbac0019b56f829  -- Tells the concurrency key of an endpoint from when on its deliveries may be claimed.
 
 function weirkeeper.open_keys() returns integer
@@ -820,7 +820,7 @@ function weirkeeper.run_periodic(periodic_name text) returns bigint
   sha256 942031fdc36bd0beeff3bf4e336afa57352a89c0e37dbcfe82d981018832c761  -- Enqueues an extra run of a periodic, beside its schedule; returns the job, null = no such name.
 
 function weirkeeper.settle_delivery(delivery bigint, token bigint, result text, code text, delay double precision, pause double precision, disable text, status integer, phases jsonb, headers jsonb, body bytea, truncated boolean, peer text, url text, started_at timestamp with time zone) returns TABLE(held boolean, attempts integer, disabled text, notice integer)
-  plpgsql volatile
+  plpgsql volatile set enable_seqscan=off
   sha256 12edde806fecb02eb4bffdba0349149486c59ff36128399c9c27a310ef190a99  -- Writes a request's outcome and gives the lease back, if the token still holds it.
 
 function weirkeeper.skip_event(id uuid) returns boolean
@@ -840,8 +840,8 @@ function weirkeeper.stuck_keys() returns SETOF text
   sha256 8a36928aa43293c76c72fb961755ad59bb18f38c9933c09d099d4e8ae197e9e5  -- Internal: keys that are open and have a place and a parked job.
 
 function weirkeeper.take_delivery(delivery bigint, lease_seconds double precision, token bigint) returns TABLE(answer text, event_id text, event_type text, body bytea, attempts integer, owner_id text, trigger text, begun_at timestamp with time zone, endpoint_id text, url text, headers jsonb, format text, signature text, schedule double precision[], ordering text, seconds double precision, sealed bytea[])
-  plpgsql volatile
-  sha256 4bdea6334be9821ac6963c46dc6442c004625191d39f95872d5de29e854aeee5  -- Takes an endpoint's lease for a delivery and tells what to send where; else why not.
+  plpgsql volatile set enable_seqscan=off
+  sha256 c0aef0269f863101ba5fbeb2783da065634b6ae878549b5c1a0c170142531748  -- Takes an endpoint's lease for a delivery and tells what to send where; else why not.
 
 function weirkeeper.take_over(hashes bytea[], ids bigint[]) returns boolean
   plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
