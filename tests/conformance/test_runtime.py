@@ -102,6 +102,9 @@ def test_36_no_attempt_of_a_living_owner_is_ever_rescued(queue: TestQueue, secon
 def test_37_a_fence_lost_is_harmless(queue: TestQueue) -> None:
     """Two processes run the same job, since somebody took it from the first: one end counts."""
     queue.start(WEIRKEEPER_CHILDREN="t=1")
+    # It learns that these are long, and claims none while its child is busy: it would find that it
+    # runs the one already, and go on with it under the new claim.
+    queue.final(queue.enqueue("sleep", {"seconds": 1}))
     job = queue.enqueue("sleep", {"seconds": 3})
     queue.begun(job)
     until(lambda: queue.where(job) == ["running"], 5, "it runs")
