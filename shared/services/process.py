@@ -122,6 +122,15 @@ def forbid_core_dumps() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def keep_files_private() -> None:
+    """Have files and sockets of this process, and of what it starts, be for its own user alone.
+
+    Logs, metrics and settings tell of jobs and of secrets. What others are to read gets its mode by
+    name (what Postgres reads as another user, when root starts it).
+    """
+    os.umask(0o077)
+
+
 def adopt_orphans() -> None:
     """Become the reaper of everything that this process's descendants leave behind."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from shared.services import exit_codes
-from shared.services.process import die_with_parent, forbid_core_dumps
+from shared.services.process import die_with_parent, forbid_core_dumps, keep_files_private
 from shared.services.stop import StopSignal, end_at_once
 from shared.telemetry import logs
 
@@ -55,6 +55,7 @@ def run(
     parser.prog = COMMANDS.get(name, name)
     args = parser.parse_args(argv)
     end_at_once()
+    keep_files_private()  # before anything is written; inherited by all children
     stop = StopSignal()
     die_with_parent(signal.SIGTERM)  # a supervisor killed by SIGKILL must not leave us behind
     try:

@@ -133,7 +133,7 @@ def configure(cluster: Cluster, port: int, settings: Mapping[str, str] | None = 
     lines += [f"{name} = {_quoted(value)}" for name, value in ours.items()]
     fresh = cluster.configuration.with_suffix(".new")
     fresh.write_text("\n".join(lines) + "\n")
-    fresh.chmod(0o644)
+    fresh.chmod(0o644 if cluster.account.name else 0o600)  # another user's Postgres reads it
     fresh.rename(cluster.configuration)
     return sockets
 

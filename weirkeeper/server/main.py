@@ -12,6 +12,7 @@ from shared.config.loopback import RECEIVER
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from shared.services import exit_codes
+from shared.services.process import keep_files_private
 from shared.services.stop import StopSignal, end_at_once
 from weirkeeper.server import checks
 from weirkeeper.server.serve import serve
@@ -34,6 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--began", type=float, default=_now(), help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
     end_at_once()
+    keep_files_private()  # before anything is written; inherited by all that it starts
     if args.check:
         return check(SERVER)
     began = SYSTEM.monotonic() - (_now() - args.began)
