@@ -207,6 +207,8 @@ class DatabaseLoop:
             self._executor.put(claims)
             if breath:
                 select.select([work.fileno(), self._wake.fileno()], [], [], breath)
+                if self._completer.due_in() == 0:  # a caller waits for it
+                    self._flush(work)
 
         self._claiming = True  # before the producer looks whether it is stopped
         try:

@@ -112,14 +112,20 @@ class Producer:
     ) -> list[Claim]:
         begun, trigger = self._clock.monotonic(), self._trigger
         counted = self._instruments.claims_total
+        self._trigger = ""  # what is looked for from now on is looked for once more
         try:
             claims = work.claim(self._kinds, room)
         except WeirkeeperError:
+            self.look(trigger)
             counted.labels(self._queue, trigger, "error").inc()
             raise
         ended = self._clock.monotonic()
         if claims:
-            hand_over(claims)
+            try:
+                hand_over(claims)
+            except WeirkeeperError:  # of an end that was written meanwhile: nothing was judged
+                self.look(trigger)
+                raise
         found, self.cut = len(claims), work.cut
         result = "full" if found >= room else "short" if found else "empty"
         counted.labels(self._queue, trigger, result).inc()
@@ -136,14 +142,15 @@ class Producer:
         now = self._clock.monotonic()
         full = found >= room
         # The look after a full one starts where that ended; only the next sees everything again.
-        self._trigger = "full" if full or (found and self._was_full) else ""
+        again = full or bool(found and self._was_full)
         self._was_full = full
-        if self._trigger:
+        if again:
+            self.look("full")
             self._wake_up(work)
         elif not self._asleep and now >= self._try_sleep_at:
             self._asleep = work.fall_asleep()
             self._try_sleep_at = now + self._poll
-            self._trigger = "wake"  # what was written before the lock was had
+            self.look("wake")  # what was written before the lock was had
         self._poll_at = now + (ASLEEP_POLL if self._asleep else self._poll)
         if self.cut.opens is not None:
             self._poll_at = min(self._poll_at, now + self.cut.opens)

@@ -14,6 +14,7 @@ from shared.jobs.port import Wait
 from shared.jobs.states import FINAL
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
+from shared.postgres.hot import as_array, hot
 from shared.postgres.inspector_rows import progress_of
 from shared.postgres.statements import statement
 
@@ -67,7 +68,7 @@ class Answers:
     def _read(self, read: Callable[[Connection], T]) -> T:
         try:
             if self._conn is None or self._conn.closed:
-                self._conn = connect(self._url, f"{self._name} reads", Use.READ)
+                self._conn = connect(self._url, f"{self._name} reads", Use.ANSWERS)
                 self._on_connect()
             with translated():
                 return read(self._conn)
@@ -77,9 +78,7 @@ class Answers:
 
 
 def _jobs(conn: Connection, ids: Sequence[str]) -> dict[str, Wait]:
-    rows: Sequence[Any] = conn.execute(
-        statement("waits/jobs"), {"ids": [int(i) for i in ids]}
-    ).fetchall()
+    rows = hot(conn, "waits/jobs")({"ids": as_array(map(int, ids))})
     return {
         job_id: Wait(state, state in FINAL, result, progress_of(progress))
         for job_id, state, result, progress in rows

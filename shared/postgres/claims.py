@@ -7,8 +7,8 @@ the next sweep from the lanes' floors, which catches rows that committed late or
 empty answer therefore means that a sweep found nothing.
 
 A job that is alone on an idle system waits for one claim, and a process that slept runs everything
-cold: hence one cursor, which keeps what it learned of types, lists that travel as text, and floors
-that are learned now and then, after the claims were handed over.
+cold: hence a statement without a cursor, lists that travel as text, and floors that are learned now
+and then, after the claims were handed over.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ from itertools import repeat
 from math import inf
 from typing import Any, NamedTuple
 
+from psycopg import Error
+
 from shared.backoff import random_token
 from shared.clock import SYSTEM, Clock
 from shared.jobs.work import Claim, Held, Mark
 from shared.postgres.connect import Connection
-from shared.postgres.failures import translated
+from shared.postgres.failures import translate, translated
 from shared.postgres.floors import Floors, Lane
+from shared.postgres.hot import as_array, hot
 from shared.postgres.promotions import expire
 from shared.postgres.statements import statement
 
@@ -83,7 +86,7 @@ class Claims:
         self._unlearned = 0  # claims
         self._lessons = LESSONS
         self._learned = -inf  # when
-        self._cursor = conn.cursor(binary=True)
+        self._hot = hot(conn, "claims/claim")
 
     def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
         """Claim at most `limit` jobs of these kinds, by priority, kinds in turn.
@@ -192,12 +195,14 @@ class Claims:
             "kinds": lanes.kinds,
             "priorities": lanes.priorities,
             "bounds": as_array([self._after.get(lane, 0) for lane in lanes.each]),
-            "limit": limit,
-            "epoch": self._epoch,
-            "token": token,
+            "limit": str(limit),
+            "epoch": str(self._epoch),
+            "token": str(token),
         }
-        with translated():
-            row: Any = self._cursor.execute(statement("claims/claim"), params).fetchone()
+        try:  # as translated() does, whose context costs what a lone job waits for
+            row = self._hot(params)[0]
+        except Error as error:
+            raise translate(error) from error
         batch = self._read(row, token)
         self._unlearned += len(batch)
         self._ahead = len(batch) == limit
@@ -219,8 +224,7 @@ class Claims:
             "bounds": as_array([self._floors.of(lane) for lane in lanes.each]),
         }
         with translated():
-            row: Any = self._cursor.execute(statement("claims/floors"), params).fetchone()
-        last, xmin, next_xid, lowest = row
+            last, xmin, next_xid, lowest = hot(self._conn, "claims/floors")(params)[0]
         self._floors.observe(last, xmin, next_xid, list(zip(lanes.each, lowest, strict=True)))
 
     def _begin_sweep(self, lanes: Sequence[Lane]) -> None:
@@ -248,8 +252,3 @@ def lanes_of(kinds: tuple[str, ...], first: int) -> Lanes:
     each = [(kind, priority) for priority in PRIORITIES for kind in order]
     names, priorities = zip(*each, strict=True)
     return Lanes(each, as_array([f'"{name}"' for name in names]), as_array(priorities))
-
-
-def as_array(items: Sequence[object]) -> str:
-    """An array as Postgres reads it: numbers, or names of kinds in quotes, which need no escape."""
-    return "{" + ",".join(map(str, items)) + "}"

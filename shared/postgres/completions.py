@@ -8,12 +8,13 @@ is not written: it is late, dropped and counted.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from shared.jobs.work import Completed, Finish
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
+from shared.postgres.hot import as_array, as_texts, hot
 from shared.postgres.statements import statement
 
 Told = tuple[str, str | None]  # when it began, seconds since 1970 or "null"; its result
@@ -94,22 +95,17 @@ def _complete(
     """Arrays as texts: psycopg takes five times as long to make them of lists."""
     ids = sorted(started)
     began, results = zip(*map(started.__getitem__, ids), strict=True)
-    row: Any = conn.execute(
-        statement("completions/complete"),
+    row = hot(conn, "completions/complete")(
         {
-            "job_ids": _array(map(str, ids)),
-            "tokens": _array(map(str, tokens)),
-            "started": _array(began),
-            "results": list(results) if any(results) else None,
-            "epoch": epoch,
-            "alone": alone,
-        },
-    ).fetchone()
+            "job_ids": as_array(ids),
+            "tokens": as_array(tokens),
+            "started": as_array(began),
+            "results": as_texts(results) if any(results) else None,
+            "epoch": str(epoch),
+            "alone": str(alone),
+        }
+    )[0]
     return int(row[0]), row[1] or ()
-
-
-def _array(items: Iterable[str]) -> str:
-    return "{" + ",".join(items) + "}"
 
 
 def _settle(conn: Connection, epoch: int, finishes: Sequence[Finish], *, alone: bool) -> Ended:

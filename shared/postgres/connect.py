@@ -28,6 +28,7 @@ class Use(Enum):
     HOT = ("force_generic_plan", "off", "off", "30s", "10s")  # claims and finishes
     DURABLE = ("auto", "on", "on", "30s", "10s")  # relay passes, beats, declarations
     HANDLER = ("auto", "on", "on", "0", "0")  # a job's own timeout bounds what it asks
+    ANSWERS = ("force_generic_plan", "off", "on", "2s", "1s")  # what callers wait for
     READ = ("auto", "on", "on", "2s", "1s")  # gauges and lists
     MIGRATE = ("auto", "on", "on", "0", "2s")
 

@@ -200,6 +200,7 @@ class OwnersClaims(Claims):
 
     def __init__(self, conn: Connection, queue: str, epoch: int, clock: Clock = SYSTEM) -> None:
         super().__init__(conn, queue, epoch, clock, floors=False)
+        self._fair = conn.cursor(binary=True)
         self._served: dict[Lane, str] = {}  # the owner whose turn was the last
 
     def _take(self, lanes: Lanes, limit: int) -> tuple[list[Claim], Sequence[int], Sequence[int]]:
@@ -214,7 +215,7 @@ class OwnersClaims(Claims):
             "token": token,
         }
         with translated():
-            row: Any = self._cursor.execute(statement("claims/claim_fair"), params).fetchone()
+            row: Any = self._fair.execute(statement("claims/claim_fair"), params).fetchone()
         self._served.update(
             (lane, last) for lane, last in zip(lanes.each, row[13], strict=True) if last is not None
         )

@@ -40,7 +40,7 @@ def ask(conn: Connection, text: LiteralString, values: Mapping[str, Value]) -> R
     Raises:
         psycopg.Error: as of any statement.
     """
-    name, query, names = _numbered(text)
+    name, query, names = numbered(text)
     params = [_raw(values[each]) for each in names]
     with conn.lock:
         try:
@@ -84,8 +84,8 @@ def _answered(conn: Connection) -> Generator[Any, Any, Any]:
 
 
 @cache
-def _numbered(text: str) -> tuple[bytes, bytes, Sequence[str]]:
-    """(what it is prepared as, the text with $1 …, names of the values in order)."""
+def numbered(text: str) -> tuple[bytes, bytes, Sequence[str]]:
+    """(What it is prepared as, the text with $1 …, names of the values in order)."""
     names = list(dict.fromkeys(_PARAM.findall(text)))
     query = _PARAM.sub(lambda found: f"${names.index(found[1]) + 1}", text).encode()
     return b"weirkeeper_" + hashlib.sha256(query).hexdigest()[:16].encode(), query, names

@@ -115,14 +115,13 @@ class PostgresWaits:
                 stack.enter_context(self._waiters.register(last.channel, last.key, woken.set))
             except WaitersFull:
                 deadline = 0.0  # look once, never queue
-            else:
-                self._source.start()
             while True:
                 woken.clear()
                 last.keep(self._reads.read(last.channel, last.key))
                 left = deadline - SYSTEM.monotonic()
                 if left <= 0 or last.satisfied():
                     return last.value()
+                self._source.start()  # it wakes all who wait once it hears
                 woken.wait(min(left, POLL))
 
 

@@ -84,14 +84,13 @@ class PostgresAsyncWaits:
                 )
             except WaitersFull:
                 deadline = 0.0  # look once, never queue
-            else:
-                self._source.start()
             while True:
                 woken.clear()
                 last.keep(await self._reads.read_async(last.channel, last.key))
                 left = deadline - SYSTEM.monotonic()
                 if left <= 0 or last.satisfied():
                     return last.value()
+                self._source.start()  # it wakes all who wait once it hears
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(left, waits.POLL)):
                         await woken.wait()

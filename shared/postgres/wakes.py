@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from psycopg import Notify, sql
+from psycopg import Error, Notify, sql
 
 from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.failures import translated
+from shared.postgres.failures import translate, translated
 from shared.postgres.statements import rendered, statement
 
 RELAY_LOCK = 0
@@ -99,10 +99,12 @@ class Wakes:
         """
         pgconn = self.connection.pgconn
         said, self._said = self._said, []
-        with translated():
+        try:
             pgconn.consume_input()
             while (notice := pgconn.notifies()) is not None:
                 said.append(notice.extra.decode())
+        except Error as error:
+            raise translate(error) from error
         return said
 
     def fall_asleep(self) -> bool:

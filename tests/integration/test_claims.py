@@ -16,6 +16,7 @@ from shared.postgres import claims as module
 from shared.postgres.claims import Claims
 from shared.postgres.completions import Finish, finish
 from shared.postgres.connect import Connection, Use, connect
+from shared.postgres.hot import hot
 from shared.postgres.jobs import PostgresJobs
 from shared.postgres.lines import OwnersClaims
 from shared.postgres.promotions import promote
@@ -153,20 +154,25 @@ def test_floors_rise_past_dead_rows_while_a_reader_holds_a_snapshot(conn):
 
 
 class Counted:
-    """A cursor, and how often it was asked something."""
+    """A session's connection, and how often it was asked something."""
 
-    def __init__(self, cursor):
+    def __init__(self, pgconn):
         self.asked = 0
-        self._cursor = cursor
+        self._pgconn = pgconn
 
-    def execute(self, text, params):
+    def __getattr__(self, name):
+        return getattr(self._pgconn, name)
+
+    def exec_prepared(self, *args):
         self.asked += 1
-        return self._cursor.execute(text, params)
+        return self._pgconn.exec_prepared(*args)
 
 
 def test_who_waits_for_a_claim_waits_for_one_statement(conn):
     claims = Claims(conn, "index", 1, Clock())
-    claims._cursor = counted = Counted(claims._cursor)
+    counted = Counted(conn.pgconn)
+    for name in ("claims/claim", "claims/floors"):
+        hot(conn, name)._pgconn = counted
     for _ in range(5):
         add(conn)
         assert len(claims.claim([KIND], 4)) == 1

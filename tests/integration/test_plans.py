@@ -168,7 +168,7 @@ DEEDS: Mapping[str, tuple[Use, Deed]] = {
     "enqueue": (Use.HANDLER, _enqueue),
     "unique": (Use.HANDLER, _unique),
     "by hand": (Use.HANDLER, _by_hand),
-    "wait": (Use.READ, _wait),
+    "wait": (Use.ANSWERS, _wait),
     "prune": (Use.HANDLER, _prune),
     "prune events": (Use.HANDLER, _prune_events),
     "relay": (Use.DURABLE, _relay),

@@ -65,6 +65,15 @@ def test_a_final_job_is_answered_at_once_with_its_result(waits, conn):
     assert (answer.state, answer.finished, answer.result) == ("completed", True, {"pages": 3})
 
 
+def test_nobody_listens_for_what_is_over_at_the_first_look(waits, conn):
+    job_id = enqueue(conn)
+    finish(conn, job_id)
+    for _ in range(3):
+        assert waits.wait(job_id, 30).finished
+    assert not waits._source.started()
+    assert sessions(conn) == 1
+
+
 @pytest.mark.parametrize("state", ["completed", "discarded", "cancelled"])
 def test_whatever_finalises_wakes_the_waiter(waits, conn, database_url, state):
     job_id = enqueue(conn)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.works import Clock, ScriptedWork, assignment, claim
+from workers.completer import Written
 from workers.database_loop import DatabaseLoop, Parts, Wake
 from workers.producer import Producer
 
@@ -117,3 +118,41 @@ def test_a_notice_is_answered_by_a_claim_before_anything_else(tmp_path):
     os.close(writer)
     assert said == ["upkeep", "claim 4", "put 1"]
     assert list(loop._held) == [1]
+
+
+def test_an_end_that_comes_while_a_claim_is_handed_over_is_written_before_it_is_judged(tmp_path):
+    """A job may be over at once, and its caller waits; what its end asks for is not forgotten."""
+    made = assignment(tmp_path, Clock())
+    said: list[str] = []
+    ends: list[float] = []
+    wake = Wake()
+
+    class Quiet(ScriptedWork):
+        def fileno(self):
+            return wake.fileno()
+
+        def tidy(self):
+            said.append("tidy")
+
+    def put(_claims):
+        said.append("put")
+        ends.append(0.0)
+        wake()
+
+    def flush(_work):
+        said.append("flush")
+        ends.clear()
+        return Written([], [SimpleNamespace(delay=0)])
+
+    executor = SimpleNamespace(room=lambda: 4, put=put)
+    completer = SimpleNamespace(due_in=lambda: ends[0] if ends else None, flush=flush)
+    producer = Producer(made)
+    producer._asleep = True
+    parts = Parts(executor, producer, completer, SimpleNamespace(held={}))
+    loop = DatabaseLoop(made, None, parts, wake, lambda: None)
+    work = Quiet()
+    work.claims = [[claim(1)]]
+    loop._claim(work, 5.0)
+    assert said == ["put", "flush", "tidy"]
+    assert producer.waits(4) == 0.0, "a job that goes on at once is looked for at once"
+    made.instruments.close()
