@@ -34,6 +34,7 @@ def queue(cluster: ThrowawayCluster, short_tmp: Path) -> Iterator[TestQueue]:
     programs.close()
 
 
+@pytest.mark.slow
 def test_an_idle_process_says_at_most_two_statements_a_second_beyond_its_poll(
     cluster: ThrowawayCluster, queue: TestQueue
 ) -> None:

@@ -68,6 +68,7 @@ def recorded(url: str, number: int, found: list[tuple[float, float, str]]) -> No
             found.append((begun, time.monotonic(), event))
 
 
+@pytest.mark.slow
 def test_what_was_committed_before_another_was_recorded_arrives_before_it(
     programs, database_url, hooks
 ):
