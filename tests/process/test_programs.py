@@ -226,9 +226,18 @@ def test_what_it_is_given_is_what_was_promised(run: Run, monkeypatch: pytest.Mon
     assert set(seen["ignored"]) <= {signal.SIGPIPE, signal.SIGXFSZ}  # Python itself does that
 
 
+WAITING = """
+def waiting():
+    import fcntl, termios
+    return int.from_bytes(fcntl.ioctl(0, termios.FIONREAD, bytes(4)), sys.byteorder)
+"""
+
+
 def test_args_longer_than_a_pipe_reach_a_program_that_is_in_no_hurry(run: Run):
     size = "say(type='outcome', id=job['id'], outcome='completed', result=len(job['args']['text']))"
-    lines = ("time.sleep(0.2)", "job = json.loads(sys.stdin.readline())['job']", size)
+    # Reads only once its input is full, so that the rest of the job has to wait for it.
+    full = "while waiting() < 32_768: time.sleep(0.01)"
+    lines = (WAITING, full, "job = json.loads(sys.stdin.readline())['job']", size)
     assert run(python(HELLO, *lines), text="x" * 250_000).result == "250000"
 
 
