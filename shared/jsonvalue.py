@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from decimal import Decimal
 from typing import Any
 
 from shared.errors import InvalidArguments
@@ -20,6 +22,8 @@ MAX_DEPTH = 64
 MAX_DIGITS = 4000
 _TOO_LARGE = 10**MAX_DIGITS
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+# Texts, which are left alone; floats that jsonb would give back as something else.
+_FLOATS = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d(?:\.\d+)?e\+\d+|-0\.0(?!\d))')
 
 
 def encode_object(value: Any, what: str) -> str:
@@ -53,6 +57,8 @@ def encode_value(value: Any, what: str, most: int) -> str:
     """
     _check(value, what, depth=1)
     text = _ENCODER.encode(value)
+    if "e+" in text or "-0.0" in text:
+        text = _FLOATS.sub(_as_stored, text)
     size = len(text.encode())
     if size > most:
         raise InvalidArguments(
@@ -60,6 +66,14 @@ def encode_value(value: Any, what: str, most: int) -> str:
             "store the content elsewhere and pass its id"
         )
     return text
+
+
+def _as_stored(found: re.Match[str]) -> str:
+    """A float so that jsonb gives it back: 1e+23 would become an integer that no float equals."""
+    number = found.group(1)
+    if number is None:
+        return found.group()
+    return "0.0" if number == "-0.0" else f"{Decimal(number):f}.0"
 
 
 def check_text(value: str | None, what: str, most: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from shared.errors import InvalidArguments
@@ -21,13 +21,15 @@ from shared.jobs.states import (
     RETRYABLE,
     RUNNING,
 )
-from shared.jsonvalue import check_text, encode_object
+from shared.jsonvalue import MAX_BYTES, check_text, encode_object
 
 MAX_TEXT = 200  # characters of kind, owner_id, trace and concurrency_key
 MAX_TAGS = 16
 MAX_TAG = 64  # characters of one tag
 MAX_INTEGER = 2**31 - 1
 DAY = 86_400
+FIRST = datetime(1, 1, 2, tzinfo=UTC)  # moments between these two can be read by every program
+LAST = datetime(9999, 12, 31, tzinfo=UTC)
 _ALWAYS = (PENDING, RUNNING, RETRYABLE)
 _FINAL = (COMPLETED, DISCARDED, CANCELLED)
 
@@ -63,19 +65,22 @@ class Unique:
                 f"unique.by: expected a tuple of keys of the args; got {self.by!r}; "
                 "leave it out for all args"
             )
-        if self.period is not None and not (
-            isinstance(self.period, int | float) and 1 <= self.period <= 366 * DAY
-        ):
+        for key in self.by or ():
+            check_text(key, "unique.by", MAX_BYTES)
+        if self.period is not None and not (_number(self.period) and 1 <= self.period <= 366 * DAY):
             raise InvalidArguments(
                 f"unique.period: expected 1 s to a year; got {self.period!r}; "
                 "leave it out to keep others out for as long as the job is kept"
             )
-        missing = set(_ALWAYS) - set(self.states)
-        unknown = set(self.states) - {*_ALWAYS, *_FINAL}
-        if missing or unknown:
+        states = self.states if isinstance(self.states, tuple | list) else ()
+        if not set(_ALWAYS) <= set(states) <= {*_ALWAYS, *_FINAL}:
             raise InvalidArguments(
                 f"unique.states: expected pending, running, retryable and any of "
                 f"{', '.join(_FINAL)}; got {self.states!r}; add or remove states"
+            )
+        if not isinstance(self.wait, bool):
+            raise InvalidArguments(
+                f"unique.wait: expected True or False; got {self.wait!r}; leave it out to wait"
             )
 
 
@@ -131,6 +136,11 @@ def check_options(kind: str, opts: EnqueueOpts) -> None:
     Raises:
         InvalidArguments: which, what was expected, and what to do.
     """
+    if not isinstance(opts, EnqueueOpts):
+        raise InvalidArguments(
+            f"options of kind {kind}: expected EnqueueOpts(…); got {type(opts).__name__}; "
+            "build it with EnqueueOpts(name=value)"
+        )
     check_text(opts.owner_id, f"owner_id of kind {kind}", MAX_TEXT)
     check_text(opts.trace, f"trace of kind {kind}", MAX_TEXT)
     check_text(opts.concurrency_key, f"concurrency_key of kind {kind}", MAX_TEXT)
@@ -139,8 +149,21 @@ def check_options(kind: str, opts: EnqueueOpts) -> None:
     _check_tags(kind, opts.tags)
     _check_moment("run_at", opts.run_at)
     _check_moment("expires_at", opts.expires_at)
+    if opts.run_at and opts.expires_at and opts.expires_at <= opts.run_at:
+        raise InvalidArguments(
+            f"expires_at: expected a moment after run_at; got {opts.expires_at} and {opts.run_at}; "
+            "such a job never runs"
+        )
     _check_whole("priority", opts.priority, 1, 4)
     _check_whole("max_attempts", opts.max_attempts, 1, MAX_INTEGER)
+    if not (opts.awaited is None or isinstance(opts.awaited, bool)):
+        raise InvalidArguments(
+            f"awaited: expected True or False; got {opts.awaited!r}; leave it out for the kind's"
+        )
+    if not (opts.unique is None or isinstance(opts.unique, Unique)):
+        raise InvalidArguments(
+            f"unique: expected Unique(…); got {opts.unique!r}; say Unique() for all args"
+        )
     timeout = opts.timeout
     if timeout is not None and not (_number(timeout) and 0 < timeout <= DAY):
         raise InvalidArguments(
@@ -159,20 +182,29 @@ def _check_tags(kind: str, tags: tuple[str, ...]) -> None:
 
 
 def _check_moment(what: str, moment: datetime | None) -> None:
-    if moment is not None and getattr(moment, "tzinfo", None) is None:
+    if moment is None:
+        return
+    if not isinstance(moment, datetime) or moment.utcoffset() is None:
         raise InvalidArguments(
             f"{what}: expected a datetime with a time zone; got {moment!r}; add tzinfo=UTC"
+        )
+    if not FIRST < moment < LAST:
+        raise InvalidArguments(
+            f"{what}: expected a moment in the years 1 to 9999; got {moment}; leave it out for none"
         )
 
 
 def _check_whole(what: str, value: int | None, low: int, high: int) -> None:
-    if value is None or (isinstance(value, int) and low <= value <= high):
+    if value is None or (_number(value) and isinstance(value, int) and low <= value <= high):
         return
     raise InvalidArguments(
         f"{what}: expected a whole number from {low} to {high}; got {value!r}; "
-        "leave it out for the kind's"
+        "leave it out for the usual one"
     )
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    """Whether it is one; True and False, which Python counts among them, are none."""
+    return type(value) is not bool and (
+        isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    )

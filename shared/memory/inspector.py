@@ -7,11 +7,12 @@ from itertools import islice
 
 from shared.errors import Conflict, InvalidArguments, NotFound
 from shared.jobs.inspect import Explanation, Job, JobFilter, Overview, PeriodicStatus
+from shared.jobs.lookups import check_name, page_before, page_limit
 from shared.jobs.port import EVERY_JOB, untold
 from shared.jobs.states import CANCELLED, DISCARDED, STATES
 from shared.memory import moves
 from shared.memory.explain import explain
-from shared.memory.matches import check_filter, matches
+from shared.memory.matches import check, matches
 from shared.memory.periodics import Periodics
 from shared.memory.rows import READY, Row
 from shared.memory.store import Store
@@ -26,6 +27,7 @@ class MemoryInspector:
 
     def overview(self, kind: str | None = None) -> Sequence[Overview]:
         """How kinds stand; see shared.jobs.port.Inspector.overview."""
+        check_name("kind", kind)
         with self._store.lock:
             return [
                 self._overview(name)
@@ -37,10 +39,9 @@ class MemoryInspector:
         self, wanted: JobFilter = EVERY_JOB, *, limit: int = 50, before: str | None = None
     ) -> list[Job]:
         """Newest jobs first; see shared.jobs.port.Inspector.list."""
-        if before is not None and not (before.isascii() and before.isdigit()):
-            raise InvalidArguments(f"before: expected the id of a job; got {before[:40]!r}")
+        below, limit = page_before(before), page_limit(limit)
         with self._store.lock:
-            older = (r for r in self._wanted(wanted) if before is None or r.id < int(before))
+            older = (r for r in self._wanted(wanted) if below is None or r.id < below)
             return [row.job() for row in islice(older, limit)]
 
     def get(self, job_id: str) -> Job:
@@ -101,11 +102,12 @@ class MemoryInspector:
 
     def run_periodic(self, name: str) -> str:
         """Start an extra run; see shared.jobs.port.Inspector.run_periodic."""
+        check_name("periodic", name)
         with self._store.lock:
             return self._periodics.run(name)
 
     def _wanted(self, wanted: JobFilter) -> Iterable[Row]:
-        check_filter(self._store.app, wanted)
+        check(self._store.app, wanted)
         return (row for row in self._store.committed() if matches(row, wanted))
 
     def _overview(self, name: str) -> Overview:
@@ -127,6 +129,8 @@ class MemoryInspector:
             return False
 
     def _lane(self, queue: str | None, kind: str | None) -> tuple[str, str]:
+        check_name("queue", queue)
+        check_name("kind", kind)
         if (queue is None) == (kind is None):
             raise InvalidArguments(
                 "pause: expected a queue or a kind; got both or none; name exactly one"

@@ -39,7 +39,7 @@ def end(store: Store, row: Row, answer: Answer, stack: str | None = None) -> Non
         CANCELLED if asked and not goes.spent else answer.outcome,
         CANCELLED if asked else goes.state,
         error=answer.error,
-        cause=answer.cause,
+        cause=answer.cause or ("exception" if answer.outcome == "failed" else None),
         evidence={} if stack is None else {"stack": stack},
         claimed_at=began,
         started_at=began,

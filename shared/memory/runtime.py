@@ -18,6 +18,7 @@ from shared.clock import SYSTEM
 from shared.errors import Conflict, NotFound, WaitersFull
 from shared.jobs.handler import Handler
 from shared.jobs.inspect import Wait
+from shared.jobs.lookups import job_number
 from shared.memory.clock import StoppedClock
 from shared.memory.inspector import MemoryInspector
 from shared.memory.jobs import MemoryJobs
@@ -132,18 +133,19 @@ class MemoryRuntime(MemoryJobs, MemoryInspector):
             due = min((moment for moment in moments if moment is not None), default=None)
             return None if due is None else (due - self.store.clock.wall()).total_seconds()
 
-    def wait(self, job_id: str, max_seconds: float) -> Wait:
+    def wait(self, job_id: str | int, max_seconds: float) -> Wait:
         """Wait until a job is final; see shared.jobs.port.Waits.wait.
 
         Args:
             job_id: a decimal number.
             max_seconds: bound, in real seconds: what is waited for runs in another thread.
         """
+        number = job_number(job_id)
 
         def look() -> Wait:
-            return self.store.row(job_id).answer()
+            return self.store.row(number).answer()
 
-        return self._until(FINAL, job_id, look, lambda answer: answer.finished, max_seconds)
+        return self._until(FINAL, str(number), look, lambda answer: answer.finished, max_seconds)
 
     def await_fanout(self, event_id: str, subscription: str, max_seconds: float) -> str | None:
         """Wait for an event's fan-out; see shared.jobs.port.Waits.await_fanout."""

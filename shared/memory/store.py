@@ -17,6 +17,7 @@ from shared.errors import NotFound, UnknownKind
 from shared.events.event import Event
 from shared.jobs.inspect import Attempt
 from shared.jobs.kinds import Kind
+from shared.jobs.lookups import job_number
 from shared.jobs.options import EnqueueOpts
 from shared.jobs.states import FINAL
 from shared.memory.clock import StoppedClock
@@ -86,16 +87,15 @@ class Store:
             )
         return kind
 
-    def row(self, job_id: str) -> Row:
+    def row(self, job_id: str | int) -> Row:
         """A committed job.
 
         Raises:
             NotFound: there is none of that id.
         """
-        number = int(job_id) if job_id.isascii() and job_id.isdigit() else 0
-        row = self.rows.get(number)
+        row = self.rows.get(job_number(job_id))
         if row is None or row.where == UNCOMMITTED:
-            raise NotFound(f"job: expected the id of one that is kept; got {job_id[:40]!r}")
+            raise NotFound(f"job: expected the id of one that is kept; got {str(job_id)[:40]!r}")
         return row
 
     def committed(self) -> Iterable[Row]:

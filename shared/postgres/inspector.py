@@ -12,6 +12,7 @@ from typing import Any
 
 from shared.errors import Conflict, InvalidArguments, NotFound
 from shared.jobs.inspect import Explanation, Job, JobFilter, Overview, PeriodicStatus
+from shared.jobs.lookups import check_filter, check_name, job_number, page_before, page_limit
 from shared.jobs.port import EVERY_JOB, untold
 from shared.jobs.states import CANCELLED, COMPLETED, DISCARDED, PENDING, RETRYABLE, RUNNING
 from shared.postgres import controls
@@ -20,7 +21,7 @@ from shared.postgres.controls import Move, Moved
 from shared.postgres.inspector_explain import explanation
 from shared.postgres.inspector_overview import overviews
 from shared.postgres.inspector_pages import FAR, Pages
-from shared.postgres.inspector_rows import attempt_of, bounded, job_of, number_of
+from shared.postgres.inspector_rows import attempt_of, bounded, job_of
 from shared.postgres.periodic import periodic_status, run_periodic
 from shared.postgres.statements import statement
 
@@ -34,6 +35,7 @@ class PostgresInspector:
 
     def overview(self, kind: str | None = None) -> Sequence[Overview]:
         """How declared kinds stand; see shared.jobs.port.Inspector.overview."""
+        check_name("kind", kind)
         with bounded(self._conn):
             return overviews(self._conn, kind)
 
@@ -44,7 +46,7 @@ class PostgresInspector:
 
         A page may be shorter than `limit`; one without jobs is the end.
         """
-        below = None if before is None else _before(before)
+        below, limit = page_before(before), page_limit(limit)
         found: list[Job] = []
         looks = 0
         for ids in self._pages.of(wanted, below, limit):
@@ -61,7 +63,7 @@ class PostgresInspector:
 
     def get(self, job_id: str) -> Job:
         """One job; see shared.jobs.port.Inspector.get."""
-        number = number_of(job_id)
+        number = job_number(job_id)
         with bounded(self._conn):
             found = self._described([number])
             payload: Any = self._conn.execute(
@@ -83,7 +85,7 @@ class PostgresInspector:
 
     def explain(self, job_id: str) -> Explanation:
         """Why a job stands where it stands; see shared.jobs.port.Inspector.explain."""
-        number = number_of(job_id)
+        number = job_number(job_id)
         with bounded(self._conn):
             found = explanation(self._conn, number)
         if found is None:
@@ -120,10 +122,14 @@ class PostgresInspector:
 
     def pause(self, *, queue: str | None = None, kind: str | None = None) -> None:
         """Start no more jobs of a queue or kind; see shared.jobs.port.Inspector.pause."""
+        check_name("queue", queue)
+        check_name("kind", kind)
         controls.pause(self._conn, queue, kind)
 
     def resume(self, *, queue: str | None = None, kind: str | None = None) -> None:
         """Start them again; see shared.jobs.port.Inspector.resume."""
+        check_name("queue", queue)
+        check_name("kind", kind)
         controls.resume(self._conn, queue, kind)
 
     def periodic(self) -> Sequence[PeriodicStatus]:
@@ -132,10 +138,11 @@ class PostgresInspector:
 
     def run_periodic(self, name: str) -> str:
         """Enqueue an extra run; see shared.jobs.port.Inspector.run_periodic."""
+        check_name("periodic", name)
         return run_periodic(self._conn, name)
 
     def _one(self, move: Move, job_id: str) -> Moved:
-        moved = move(self._conn, [number_of(job_id)])
+        moved = move(self._conn, [job_number(job_id)])
         if not moved:
             raise _unknown(job_id)
         return moved[0]
@@ -144,6 +151,7 @@ class PostgresInspector:
         self, move: Move, wanted: JobFilter, states: Sequence[str], told: Callable[[int], None]
     ) -> int:
         """Move every job that fits when it is come to; what is enqueued meanwhile may be missed."""
+        check_filter(wanted)
         total = 0
         for state in states if wanted.state is None else {wanted.state}.intersection(states):
             for ids in self._pages.of(replace(wanted, state=state), None, controls.BATCH):
@@ -166,10 +174,3 @@ class PostgresInspector:
 
 def _unknown(job_id: str) -> NotFound:
     return NotFound(f"job: expected the id of one that is kept; got {job_id!r}")
-
-
-def _before(job_id: str) -> int:
-    try:
-        return number_of(job_id)
-    except NotFound as error:
-        raise InvalidArguments(f"before: expected the id of a job; got {job_id[:40]!r}") from error

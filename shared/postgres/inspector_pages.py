@@ -9,13 +9,11 @@ names some, and then of rows that fit otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any, LiteralString
 
-from shared.errors import InvalidArguments
 from shared.jobs.inspect import JobFilter
-from shared.jobs.states import CANCELLED, COMPLETED, DISCARDED, PENDING, RETRYABLE, RUNNING, STATES
-from shared.jsonvalue import encode_object
+from shared.jobs.lookups import check_filter, check_searchable, filter_args, moment
+from shared.jobs.states import CANCELLED, COMPLETED, DISCARDED, PENDING, RETRYABLE, RUNNING
 from shared.postgres.connect import Connection
 from shared.postgres.inspector_rows import bounded
 from shared.postgres.statements import statement
@@ -71,10 +69,7 @@ class Pages:
         return [row[0] for row in rows]
 
     def _parameters(self, wanted: JobFilter) -> dict[str, Any]:
-        if wanted.state is not None and wanted.state not in STATES:
-            raise InvalidArguments(
-                f"state: expected one of {', '.join(STATES)}; got {wanted.state!r}"
-            )
+        check_filter(wanted)
         return {
             "kind": wanted.kind,
             "queue": wanted.queue,
@@ -82,8 +77,8 @@ class Pages:
             "owner_id": wanted.owner_id,
             "tag": wanted.tag,
             "args": self._args(wanted),
-            "after": _moment("created_after", wanted.created_after),
-            "until": _moment("created_before", wanted.created_before),
+            "after": moment("created_after", wanted.created_after),
+            "until": moment("created_before", wanted.created_before),
             "tried": wanted.state == RETRYABLE,
             "completed": wanted.state == COMPLETED,
             "window": WINDOW if wanted.args is None else WINDOW_ARGS,
@@ -92,21 +87,12 @@ class Pages:
     def _args(self, wanted: JobFilter) -> str | None:
         if wanted.args is None:
             return None
-        if wanted.kind is None:
-            raise InvalidArguments("args: expected a kind beside them; got none; name the kind")
         with bounded(self._conn):
             row: Any = self._conn.execute(
                 statement("inspector/searchable"), {"kind": wanted.kind}
             ).fetchone()
-        declared = row[0] if row else []
-        strange = sorted(set(wanted.args) - set(declared))
-        if strange or not wanted.args:
-            raise InvalidArguments(
-                f"args: expected keys that kind {wanted.kind} declares as searchable "
-                f"({', '.join(declared) or 'none'}); got {', '.join(strange) or 'no key'}; "
-                "correct them, or declare them on the Kind"
-            )
-        return encode_object(dict(wanted.args), "args of the filter")
+        check_searchable(wanted, row[0] if row else ())
+        return filter_args(wanted.args)
 
 
 def _candidates(state: str | None) -> LiteralString:
@@ -127,17 +113,3 @@ def _edge(state: str | None) -> LiteralString | None:
     if state in (DISCARDED, CANCELLED):
         return statement("inspector/ended_edge")
     return statement("inspector/newest_edge")
-
-
-def _moment(what: str, text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise InvalidArguments(
-            f"{what}: expected a moment with a time zone, as 2026-01-31T12:00:00Z; got {text!r}"
-        )
-    return moment

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.errors import NotFound
 from shared.jobs.inspect import Attempt, Job, Progress
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
@@ -64,14 +63,3 @@ def attempt_of(row: Any) -> Attempt:
 def iso(moment: datetime | None) -> str | None:
     """ISO 8601 text in UTC, to the millisecond."""
     return None if moment is None else moment.astimezone(UTC).isoformat(timespec="milliseconds")
-
-
-def number_of(job_id: str) -> int:
-    """An id as the database has it.
-
-    Raises:
-        NotFound: what cannot be one names no job.
-    """
-    if not (len(job_id) <= 19 and job_id.isascii() and job_id.isdigit() and int(job_id) < 2**63):
-        raise NotFound(f"job: expected a decimal id; got {job_id[:40]!r}")
-    return int(job_id)

@@ -13,6 +13,7 @@ def test_06_a_retryable_error_is_retried_and_each_error_recorded(bench: Bench) -
     assert (job.state, job.attempt) == ("completed", 3)
     assert bench.errors(job.id) == ["ValueError: not yet"] * 2
     assert [a.outcome for a in job.attempts] == ["failed", "failed", "completed"]
+    assert [a.cause for a in job.attempts] == ["exception", "exception", None]
     assert [a.attempt for a in job.attempts] == [1, 2, 3]
     assert [a.state for a in job.attempts] == ["retryable", "retryable", "completed"]
     assert len(bench.effects(job.id)) == 3

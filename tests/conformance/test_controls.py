@@ -69,9 +69,19 @@ def test_21_what_does_not_exist_cannot_be_looked_at(bench: Bench) -> None:
         bench.inspector.retry,
         bench.inspector.cancel,
     ):
-        for nothing in ("9999999999", "x", "-1", "9" * 30):
+        for nothing in ("9999999999", "x", "", "-1", "01", "9" * 30, "²", 0, -1, 2**63):
             with pytest.raises(NotFound):
                 act(nothing)
+        for strange in (None, True, 1.0, b"1"):
+            with pytest.raises(InvalidArguments, match="give what enqueue returned"):
+                act(strange)
+
+
+def test_21_an_id_may_be_the_number_that_sql_returns(bench: Bench) -> None:
+    job = bench.final(bench.enqueue("ok")).id
+    assert bench.inspector.get(int(job)).id == job
+    assert bench.inspector.explain(int(job)).state == bench.inspector.cancel(int(job))
+    assert bench.waits.wait(int(job), 0).finished
 
 
 def test_22_a_blocked_queue_leaves_others_alone(bench: Bench) -> None:

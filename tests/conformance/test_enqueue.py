@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,18 @@ from tests.conformance.engines import Bench
 from weirkeeper import EnqueueOpts, Unique
 
 UNIQUE = EnqueueOpts(unique=Unique())
+LAST_DAY = datetime.max.replace(tzinfo=UTC)  # Postgres has it; not every program can read it
+
+
+class Nowhere(tzinfo):
+    """A time zone that does not know how far it is from UTC."""
+
+    def utcoffset(self, moment: datetime | None) -> None: ...
+
+    def dst(self, moment: datetime | None) -> None: ...
+
+    def tzname(self, moment: datetime | None) -> str:
+        return "nowhere"
 
 
 def test_01_the_handler_gets_exactly_the_args(bench: Bench) -> None:
@@ -26,6 +39,16 @@ def test_01_the_handler_gets_exactly_the_args(bench: Bench) -> None:
     job = bench.final(bench.enqueue("echo", args))
     assert job.result == args
     assert job.args == args
+
+
+@pytest.mark.parametrize("number", [1e16, -1e23, 1.7976931348623157e308, 5e-324, 1.0, 10**400])
+def test_01_a_number_stays_what_it_is(bench: Bench, number: float) -> None:
+    """1e23 as jsonb has it, a one and 23 zeros, is an integer in Python that no float equals."""
+    args = {"number": number, "text": '1e+23, -0.0, \\" 1e+23'}
+    job = bench.final(bench.enqueue("echo", args))
+    for found in (job.args, job.result, bench.waits.wait(job.id, 0).result):
+        assert repr(found["number"]) == repr(number)
+        assert found["text"] == args["text"]
 
 
 def test_02_an_unknown_kind_fails_at_enqueue(bench: Bench) -> None:
@@ -54,6 +77,18 @@ def test_02_args_that_cannot_be_stored_fail_at_enqueue(bench: Bench, args: objec
         {"tags": ("x",) * 17},
         {"concurrency_key": ""},
         {"owner_id": "x" * 201},
+        {"priority": True},
+        {"priority": 2.0},
+        {"max_attempts": True},
+        {"timeout": True},
+        {"timeout": 10**400},
+        {"awaited": 1},
+        {"awaited": "no"},
+        {"run_at": date(2030, 1, 1)},
+        {"run_at": datetime(2030, 1, 1, tzinfo=Nowhere())},
+        {"run_at": LAST_DAY},
+        {"expires_at": LAST_DAY},
+        {"unique": True},
     ],
 )
 def test_02_options_that_cannot_be_kept_fail_at_enqueue(bench: Bench, opts: dict) -> None:
@@ -66,6 +101,37 @@ def test_02_a_moment_needs_a_time_zone(bench: Bench) -> None:
     for what in ("run_at", "expires_at"):
         with pytest.raises(InvalidArguments, match="time zone"):
             bench.enqueue("ok", **{what: naive})
+
+
+def test_02_a_job_that_expires_before_its_time_is_refused(bench: Bench) -> None:
+    moment = bench.engine.now() + timedelta(hours=1)
+    with pytest.raises(InvalidArguments, match="such a job never runs"):
+        bench.enqueue("ok", run_at=moment, expires_at=moment)
+
+
+@pytest.mark.parametrize("opts", [None, {"priority": 1}, Unique()])
+def test_02_options_are_given_as_such(bench: Bench, opts: Any) -> None:
+    with pytest.raises(InvalidArguments, match="expected EnqueueOpts"):
+        bench.jobs.enqueue("c.ok", {}, opts)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        {"by": ("\x00",)},
+        {"by": ("\ud800",)},
+        {"by": ()},
+        {"period": True},
+        {"period": float("nan")},
+        {"period": 0.5},
+        {"states": None},
+        {"states": ("pending",)},
+        {"wait": 0},
+    ],
+)
+def test_02_a_uniqueness_that_cannot_be_kept_is_refused(what: dict) -> None:
+    with pytest.raises(InvalidArguments):
+        Unique(**what)
 
 
 def test_03_the_job_exists_iff_the_transaction_commits_and_ran_once(bench: Bench) -> None:
@@ -120,6 +186,17 @@ def test_04_unique_by_some_keys_of_the_args(bench: Bench) -> None:
     first = bench.jobs.enqueue("c.ok", {"order": 7, "try": 1}, opts)
     assert bench.jobs.enqueue("c.ok", {"order": 7, "try": 2}, opts) == first
     assert bench.jobs.enqueue("c.ok", {"order": 8, "try": 1}, opts) != first
+
+
+def test_04_numbers_that_the_database_keeps_apart_are_not_the_same(bench: Bench) -> None:
+    """An integer and a float differ, whatever their size; the two zeros do not."""
+    with bench.paused(kind="c.many"):
+        numbers = (1, 1.0, True, 0.0, -0.0, 10**16, 1e16, 10**23, 1e23, "1")
+        found = [bench.jobs.enqueue("c.many", {"zeros": n}, UNIQUE) for n in numbers]
+        places = [found.index(job) for job in found]
+        assert places == [0, 1, 2, 3, 3, 5, 6, 7, 8, 9]
+        for job in set(found):
+            bench.inspector.cancel(job)
 
 
 def test_04_unique_but_not_against_completed_ones(bench: Bench) -> None:
