@@ -1,4 +1,4 @@
-"""Imported by the fork server before it forks: the application, its handlers, what they import.
+"""Imported by the fork server before it forks: the application, its handlers, what they need.
 
 Every child starts with all of it in shared memory. What goes wrong is kept and told by the first
 child (an error here would be swallowed). Must never open a socket or leave a thread running: a
@@ -19,6 +19,7 @@ from shared.config.settings import Settings
 from shared.errors import ConfigurationError
 from shared.jobs.hooks import Hook, load_hooks
 from shared.services.process import die_with_parent
+from workers.handlers.prebuilt import build
 from workers.handlers.registry import Handler, load_handlers
 
 
@@ -47,6 +48,7 @@ def load(queue: str) -> Loaded:
         for name in queue.split(","):
             handlers |= load_handlers(app, name)
         hooks = load_hooks(app.hooks)
+        build()
         _check_forkable(sockets)
     except ConfigurationError as error:
         return Loaded(queue, problem=str(error) + _hint(error.__cause__))

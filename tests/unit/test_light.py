@@ -12,6 +12,7 @@ import pytest
 
 from shared import release
 from shared.absent import absent
+from tests.support.receivers import Authority, Receiver, Recording
 
 # 1 to 5 MiB each. What one of our libraries would load for a feature that nobody here uses: dill is
 # for what an application hands to processes of its own, rich for people at a command line, the mail
@@ -51,10 +52,29 @@ child_main._prepare(Coroutines(), Interruption(Progress.create()))
 print(json.dumps([sorted(sys.modules), sorted(set(sys.modules) - before)]))
 """
 
+# A delivery's first request, in a child: what it needs is there.
+REQUEST = """
+from shared.config import settings
+from workers import child_main, preload
+import ssl, sys
+from workers.handlers.webhook import request
+from workers.sideeffects.http.exchange import Outgoing
 
-def run(code: str, **environ: str) -> str:
+def again(*_):
+    raise AssertionError("a child builds what its fork server has built")
+
+settings.Settings.load = ssl.create_default_context = request.Sealer.__init__ = again
+before = set(sys.modules)
+client, limits = request.caller()
+request.discards(), request._version()
+found = client.send(Outgoing("POST", sys.argv[1], body=b"{}"), limits=limits)
+print(found.status, sorted(set(sys.modules) - before))
+"""
+
+
+def run(code: str, *arguments: str, **environ: str) -> str:
     return subprocess.run(
-        [sys.executable, "-P", "-c", code],
+        [sys.executable, "-P", "-c", code, *arguments],
         check=True,
         stdout=subprocess.PIPE,
         text=True,
@@ -83,6 +103,22 @@ def test_a_child_loads_and_reads_nothing_that_its_fork_server_did_not(queue, tmp
     assert not later
     assert not set(loaded) & {"rich", "click", "prometheus_client"}
     assert ("cryptography" in loaded) == (queue in ("webhook", "maintenance"))
+
+
+def test_a_childs_first_request_loads_and_builds_nothing_that_its_fork_server_did_not(tmp_path):
+    authority = Authority()
+    with Receiver(Recording(), authority.server("127.0.0.1")) as receiver:
+        told = run(
+            REQUEST,
+            f"https://127.0.0.1:{receiver.port}/",
+            WEIRKEEPER_QUEUE="webhook",
+            WEIRKEEPER_HOME=str(tmp_path),
+            DATABASE_URL="postgresql://nowhere/x",
+            WEIRKEEPER_SECRET="s" * 40,
+            WEIRKEEPER_OUTBOUND_ALLOW="127.0.0.1",
+            WEIRKEEPER_OUTBOUND_CA=authority.write(str(tmp_path / "ca")),
+        )
+    assert told == "200 []\n"
 
 
 def test_a_version_is_the_one_that_importlib_tells():

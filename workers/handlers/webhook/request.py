@@ -7,7 +7,6 @@ headers are opened here and nowhere else, and live as long as this call.
 from __future__ import annotations
 
 from datetime import datetime
-from functools import cache
 
 from shared.config.settings import Settings
 from shared.release import version
@@ -18,6 +17,7 @@ from shared.webhooks.port import Lease
 from shared.webhooks.sealing import Sealer
 from shared.webhooks.secret import parse_secret
 from shared.webhooks.signing import signature
+from workers.handlers.prebuilt import prebuilt
 from workers.sideeffects.http.client import GuardedClient
 from workers.sideeffects.http.exchange import WEBHOOK, Limits, Outgoing
 
@@ -45,24 +45,29 @@ def prepare(lease: Lease, now: datetime) -> Outgoing:
     return Outgoing("POST", lease.url, headers, lease.body)
 
 
-@cache
+@prebuilt
 def caller() -> tuple[GuardedClient, Limits]:
     """The client of this child, and how much a call may take."""
-    outbound = Settings.load().outbound
+    outbound = _settings().outbound
     return GuardedClient(Policy(outbound), ca_file=outbound.ca_file), WEBHOOK
 
 
-@cache
+@prebuilt
 def discards() -> bool:
     """Whether a 4xx of no meaning of its own ends a delivery at once."""
-    return Settings.load().discard_client_errors
+    return _settings().discard_client_errors
 
 
-@cache
+@prebuilt
 def _version() -> str:
     return version("weirkeeper")  # 0.7 ms: a file is read and parsed
 
 
-@cache
+@prebuilt
 def _sealer() -> Sealer:
-    return Sealer(Settings.load().sealing_keys)
+    return Sealer(_settings().sealing_keys)
+
+
+@prebuilt
+def _settings() -> Settings:
+    return Settings.load()

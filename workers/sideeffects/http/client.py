@@ -11,6 +11,8 @@ follows no redirect, retries nothing, and can be used again and again, also by s
 
 from __future__ import annotations
 
+import encodings.idna  # noqa: F401  (sockets and TLS look for it at the first name: here, it is shared)
+
 import httpcore
 import httpx
 
