@@ -40,6 +40,12 @@ if TYPE_CHECKING:
     from shared.events.subscriptions import Subscription as Subscription
     from shared.events.type import EventType as EventType
     from shared.jobs.context import Context as Context
+    from shared.jobs.inspect import Attempt as Attempt
+    from shared.jobs.inspect import Explanation as Explanation
+    from shared.jobs.inspect import Job as Job
+    from shared.jobs.inspect import Overview as Overview
+    from shared.jobs.inspect import PeriodicStatus as PeriodicStatus
+    from shared.jobs.inspect import Progress as Progress
     from shared.jobs.kinds import Kind as Kind
     from shared.jobs.kinds import Rate as Rate
     from shared.jobs.limits import Limits as Limits
@@ -58,6 +64,7 @@ if TYPE_CHECKING:
     from shared.postgres.recorder import PostgresRecorder as Recorder
     from shared.postgres.recorder_async import PostgresAsyncRecorder as AsyncRecorder
     from shared.postgres.runtime import PostgresRuntime as Runtime
+    from shared.postgres.runtime_async import PostgresAsyncRuntime as AsyncRuntime
     from shared.postgres.waits import PostgresWaits as Waits
     from shared.postgres.waits_async import PostgresAsyncWaits as AsyncWaits
 
@@ -66,7 +73,9 @@ _HOMES = {
     "App": "shared.app:App",
     "AsyncJobs": "shared.postgres.jobs_async:PostgresAsyncJobs",
     "AsyncRecorder": "shared.postgres.recorder_async:PostgresAsyncRecorder",
+    "AsyncRuntime": "shared.postgres.runtime_async:PostgresAsyncRuntime",
     "AsyncWaits": "shared.postgres.waits_async:PostgresAsyncWaits",
+    "Attempt": "shared.jobs.inspect:Attempt",
     "Backoff": "shared.backoff:Backoff",
     "Completed": "shared.jobs.outcomes:Completed",
     "ConfigurationError": "shared.errors:ConfigurationError",
@@ -78,7 +87,9 @@ _HOMES = {
     "EnqueueOpts": "shared.jobs.port:EnqueueOpts",
     "Event": "shared.events.event:Event",
     "EventType": "shared.events.type:EventType",
+    "Explanation": "shared.jobs.inspect:Explanation",
     "InvalidArguments": "shared.errors:InvalidArguments",
+    "Job": "shared.jobs.inspect:Job",
     "JobFilter": "shared.jobs.port:JobFilter",
     "Jobs": "shared.postgres.jobs:PostgresJobs",
     "Kind": "shared.jobs.kinds:Kind",
@@ -87,7 +98,10 @@ _HOMES = {
     "NoDatabase": "shared.errors:NoDatabase",
     "NotFound": "shared.errors:NotFound",
     "Outage": "shared.jobs.outages:Outage",
+    "Overview": "shared.jobs.inspect:Overview",
     "Periodic": "shared.jobs.periodic:Periodic",
+    "PeriodicStatus": "shared.jobs.inspect:PeriodicStatus",
+    "Progress": "shared.jobs.inspect:Progress",
     "Queue": "shared.config.queues:Queue",
     "Rate": "shared.jobs.kinds:Rate",
     "Recorder": "shared.postgres.recorder:PostgresRecorder",
@@ -108,7 +122,9 @@ __all__ = [
     "App",
     "AsyncJobs",
     "AsyncRecorder",
+    "AsyncRuntime",
     "AsyncWaits",
+    "Attempt",
     "Backoff",
     "Completed",
     "ConfigurationError",
@@ -120,7 +136,9 @@ __all__ = [
     "EnqueueOpts",
     "Event",
     "EventType",
+    "Explanation",
     "InvalidArguments",
+    "Job",
     "JobFilter",
     "Jobs",
     "Kind",
@@ -129,7 +147,10 @@ __all__ = [
     "NoDatabase",
     "NotFound",
     "Outage",
+    "Overview",
     "Periodic",
+    "PeriodicStatus",
+    "Progress",
     "Queue",
     "Rate",
     "Recorder",
@@ -147,9 +168,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'weirkeeper' has no attribute {name!r}")
-    module, _, attribute = _HOMES[name].partition(":")
-    return getattr(import_module(module), attribute)
+if not TYPE_CHECKING:  # else a checker would take any name for one of ours
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name on first use."""
+        if name not in _HOMES:
+            raise AttributeError(f"module 'weirkeeper' has no attribute {name!r}")
+        module, _, attribute = _HOMES[name].partition(":")
+        return getattr(import_module(module), attribute)

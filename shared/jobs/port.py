@@ -1,9 +1,9 @@
 """PORT of the job engine: everything that upper layers see of it. Strings and JSON only.
 
 An application calls `Jobs` inside its own transaction; operations call `Inspector`; a caller that
-can wait calls `Waits`; `Runtime` is all of them. The adapters are in shared.postgres and
-shared.memory, and pass one contract suite (tests/conformance). The data is in options (what goes
-in) and inspect (what comes out).
+can wait calls `Waits`; `Runtime` is all of them; the same for asyncio is in port_async. The
+adapters are in shared.postgres and shared.memory, and pass one contract suite (tests/conformance).
+The data is in options (what goes in) and inspect (what comes out).
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ def untold(number: int) -> None:
 __all__ = [
     "DEFAULTS",
     "EVERY_JOB",
-    "AsyncJobs",
-    "AsyncWaits",
     "Attempt",
     "EnqueueOpts",
     "Explanation",
@@ -86,29 +84,6 @@ class Jobs(Protocol):
         Raises:
             UnknownKind, InvalidArguments: as enqueue; nothing was added.
         """
-        ...
-
-
-class AsyncJobs(Protocol):
-    """Jobs, for asyncio."""
-
-    def with_tx(self, conn: Any) -> Self:
-        """As Jobs.with_tx, with an asynchronous connection."""
-        ...
-
-    async def enqueue(
-        self, kind: str, args: Mapping[str, Any], opts: EnqueueOpts = DEFAULTS
-    ) -> str:
-        """As Jobs.enqueue."""
-        ...
-
-    async def enqueue_many(
-        self,
-        kind: str,
-        args_list: Sequence[Mapping[str, Any]],
-        opts: EnqueueOpts = DEFAULTS,
-    ) -> list[str]:
-        """As Jobs.enqueue_many."""
         ...
 
 
@@ -239,25 +214,15 @@ class Waits(Protocol):
         ...
 
 
-class AsyncWaits(Protocol):
-    """Waits, for asyncio."""
-
-    async def wait(self, job_id: str, max_seconds: float) -> Wait:
-        """As Waits.wait."""
-        ...
-
-    async def await_fanout(
-        self, event_id: str, subscription: str, max_seconds: float
-    ) -> str | None:
-        """As Waits.await_fanout."""
-        ...
-
-
 class Runtime(Jobs, Inspector, Protocol):
     """The engine in one hand: enqueue, look, step in, wait."""
 
     def wait(self, job_id: str, max_seconds: float) -> Wait:
         """As Waits.wait."""
+        ...
+
+    def await_fanout(self, event_id: str, subscription: str, max_seconds: float) -> str | None:
+        """As Waits.await_fanout."""
         ...
 
     def start(self) -> None:

@@ -29,6 +29,8 @@ TIMER_PLACES = (
     "shared/services/",
     # A caller's event loop is not ours to block: LISTEN opens beside it, and the wait is awaited.
     "shared/postgres/waits_async.py",
+    # Nor are looks and enqueues on sessions of the runtime: short, bounded, and awaited.
+    "shared/postgres/runtime_async.py",
 )
 LOOP_PLACES = ("shared/services/", "workers/pool/")
 WAITS = ("wait", "sleep", "select", "wait_until_gone")

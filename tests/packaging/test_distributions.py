@@ -15,6 +15,7 @@ from tests.packaging.environments import Environment
 from weirkeeper import identity
 
 ROOT = Path(identity.ROOT)
+TYPED = {"weirkeeper/py.typed", "shared/py.typed"}  # what applications import, directly or not
 LEFT_OUT = shutil.ignore_patterns(
     ".git",
     ".venv",
@@ -67,7 +68,7 @@ def sources(pattern: str) -> set[str]:
 def test_the_wheel_holds_our_packages_and_nothing_else(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     packaged = {n for n in names if not n.startswith("weirkeeper-0")}
-    assert packaged == sources("*.py") | sources("*.sql") | {"weirkeeper/py.typed"}
+    assert packaged == sources("*.py") | sources("*.sql") | TYPED
     rest = {n.split("/", 1)[1] for n in names - packaged}
     assert "data/share/weirkeeper/supervisord.conf" in {r.split(".data/")[-1] for r in rest}
     assert "licenses/LICENSE" in rest
@@ -82,7 +83,7 @@ def test_the_sdist_can_be_built_from(built):
         "LICENSE",
         "README.md",
         "supervisord.conf",
-        "weirkeeper/py.typed",
+        *TYPED,
     }
     assert not {n for n in names if n.startswith((".venv", ".git", "bench/", "docs/"))}
 
@@ -103,6 +104,21 @@ def test_an_installed_wheel_checks_itself(installed, tmp_path):
     done = installed.run("-P", "-m", "weirkeeper.server", "--check", cwd=tmp_path, environ=environ)
     assert done.returncode == 0, done.stderr
     assert '"embedded": true' in done.stdout
+
+
+def test_an_application_sees_types(installed, tmp_path):
+    client = tmp_path / "client.py"
+    shutil.copyfile(ROOT / "tests" / "packaging" / "typed_client.py", client)
+    python = str(installed.prefix / "bin" / "python")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, client.name],
+        check=False,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_another_distribution_over_our_files_is_refused(installed, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 import weirkeeper
 from shared import errors
+from shared.jobs import port, port_async
+from weirkeeper import ports
 
 SOURCE = ast.parse(Path(weirkeeper.__file__).read_text("utf-8"))
 # What stops a program, not a caller: they wait for the schema, or exit with 78.
@@ -52,6 +55,28 @@ def test_importing_it_imports_nothing_of_ours():
         [sys.executable, "-P", "-c", ask], check=True, capture_output=True, text=True, timeout=30
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("name", ["Jobs", "Inspector", "Waits", "Runtime"])
+def test_the_ports_for_asyncio_are_the_same(name):
+    told, found = getattr(port, name), getattr(port_async, f"Async{name}")
+    methods = {m for m in dir(told) if not m.startswith("_")}
+    assert methods == {m for m in dir(found) if not m.startswith("_")}
+    for method in methods:
+        both = [inspect.signature(getattr(side, method)) for side in (told, found)]
+        assert both[0] == both[1], method
+
+
+def test_every_port_is_public():
+    declared = {
+        n
+        for module in (port, port_async)
+        for n, found in vars(module).items()
+        if getattr(found, "_is_protocol", False) and n != "Protocol"
+    }
+    assert len(declared) == 8
+    assert declared - set(ports.__all__) == set()
+    assert all(hasattr(ports, name) for name in ports.__all__)
 
 
 def test_another_name_is_refused():
