@@ -33,6 +33,7 @@ DECLARES: dict[str, type] = {
     "kinds": Kind,
     "event_types": EventType,
     "subscriptions": Subscription,
+    "periodics": Periodic,
     "hooks": str,
     "environment": str,
 }

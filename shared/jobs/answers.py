@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from shared.backoff import LONGEST_DELAY
 from shared.errors import InvalidArguments
 from shared.jobs.failures import clean
 from shared.jobs.outcomes import MAX_RESULT_BYTES, Completed, Discard, Retry, Snooze
 from shared.jsonvalue import encode_value
-
-LONGEST_DELAY = 10 * 365 * 86_400.0  # seconds; a snooze beyond it is a mistake
 
 
 class Answer(NamedTuple):

@@ -22,7 +22,7 @@ NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
 _HANDLER = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 MAX_NAME = 63
 MAX_SEARCHABLE = 8
-MAX_ATTEMPTS = 2**31 - 1  # what its column holds
+MAX_ATTEMPTS = MAX_PER_KEY = 2**31 - 1  # what their columns hold
 SHORTEST = 0.001  # seconds of a rate's period
 
 
@@ -56,7 +56,7 @@ class Kind:
         timeout: seconds one attempt may run; None = the queue's.
         backoff: delays between tries.
         awaited: flush outcomes at once; None = the queue's.
-        max_per_key: jobs that run at once with one concurrency key, at least 1.
+        max_per_key: jobs that run at once with one concurrency key, 1 to MAX_PER_KEY.
         searchable: keys of the args by which jobs may be listed, at most 8.
         rate: how often they may start, over all processes; None = as often as there is room.
         fair: owners take turns, so that many jobs of one do not hold up those of another.
@@ -88,7 +88,7 @@ class Kind:
 
     def __post_init__(self) -> None:
         """Refuse a declaration that cannot work."""
-        if not _is_name(self.name):
+        if not is_name(self.name):
             raise ConfigurationError.of(
                 "kind name",
                 "dotted lower-case words of at most 63 characters",
@@ -111,6 +111,8 @@ class Kind:
             raise self._mistake("handler", '"module:function"', "name a function")
         if not isinstance(self.queue, str):
             raise self._mistake("queue", "the name of a queue", "name one")
+        if not isinstance(self.backoff, Backoff):
+            raise self._mistake("backoff", "a Backoff", "say Backoff(…), or leave it out")
         if self.rate is not None and not isinstance(self.rate, Rate):
             raise self._mistake("rate", "a Rate", "say Rate(n, per=seconds)")
         if self.outage is not None and not isinstance(self.outage, Outage):
@@ -126,9 +128,12 @@ class Kind:
             )
         if self.timeout is not None and not is_duration(self.timeout):
             raise self._mistake("timeout", "more than 0 s and at most a day", "give it in seconds")
-        if type(self.max_per_key) is not int or self.max_per_key < 1:
-            raise self._mistake("max_per_key", "a whole number, 1 or more", "raise it")
-        if not isinstance(self.searchable, tuple) or len(self.searchable) > MAX_SEARCHABLE:
+        if type(self.max_per_key) is not int or not 1 <= self.max_per_key <= MAX_PER_KEY:
+            raise self._mistake(
+                "max_per_key", f"a whole number from 1 to {MAX_PER_KEY}", "correct it"
+            )
+        keys = self.searchable
+        if not isinstance(keys, tuple) or len(keys) > MAX_SEARCHABLE or not _all_text(keys):
             raise self._mistake(
                 "searchable",
                 f"a tuple of at most {MAX_SEARCHABLE} keys",
@@ -138,6 +143,10 @@ class Kind:
     def _check_command(self) -> None:
         if type(self.database) is not bool:
             raise self._mistake("database", "True or False", "say False for none")
+        if type(self.fair) is not bool:
+            raise self._mistake("fair", "True or False", "correct it")
+        if self.awaited is not None and type(self.awaited) is not bool:
+            raise self._mistake("awaited", "True or False", "leave it out for the queue's")
         if self.program is None:
             if self.handler and self.outage is not None and not self.outage.errors:
                 raise self._mistake("outage", "exceptions that mean it", "name them: errors=(…,)")
@@ -160,5 +169,10 @@ class Kind:
         return ConfigurationError.of(what, expected, getattr(self, field), hint)
 
 
-def _is_name(name: object) -> bool:
+def _all_text(keys: tuple[object, ...]) -> bool:
+    return all(isinstance(key, str) for key in keys)
+
+
+def is_name(name: object) -> bool:
+    """Whether it can name a kind, or a periodic job."""
     return isinstance(name, str) and len(name) <= MAX_NAME and bool(NAME.fullmatch(name))

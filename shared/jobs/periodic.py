@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from shared.errors import ConfigurationError, InvalidArguments
-from shared.jobs.kinds import MAX_NAME, NAME
+from shared.jobs.kinds import is_name
 from shared.jobs.schedule import Schedule
 from shared.jsonvalue import encode_object
 
 Missed = Literal["once", "skip"]
+LONGEST = 366 * 86_400  # seconds between ticks
 _ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)  # a schedule is asked for the tick after it: is it one?
 
 
@@ -48,13 +49,15 @@ class Periodic:
 
     def __post_init__(self) -> None:
         """Refuse a declaration that cannot work."""
-        if len(self.name) > MAX_NAME or not NAME.fullmatch(self.name):
+        if not is_name(self.name):
             raise ConfigurationError.of(
                 "periodic name",
                 "dotted lower-case words of at most 63 characters",
                 self.name,
                 "rename the periodic job",
             )
+        if not isinstance(self.kind, str):
+            raise self._mistake("kind", "the name of a kind", "name one")
         if (self.every is None) == (self.cron is None):
             raise ConfigurationError.of(
                 f"periodic {self.name}",
@@ -62,17 +65,23 @@ class Periodic:
                 {"every": self.every, "cron": self.cron},
                 "give one of them",
             )
-        if self.every is not None and not 1 <= self.every <= 366 * 86_400:
-            raise ConfigurationError.of(
-                f"periodic {self.name}: every", "1 s to a year", self.every, "give it in seconds"
-            )
+        if self.every is not None and not (
+            type(self.every) in (int, float) and 1 <= self.every <= LONGEST
+        ):
+            raise self._mistake("every", "1 s to a year", "give it in seconds")
         if self.missed not in ("once", "skip"):
-            raise ConfigurationError.of(
-                f"periodic {self.name}: missed", '"once" or "skip"', self.missed, "correct it"
-            )
+            raise self._mistake("missed", '"once" or "skip"', "correct it")
+        if self.at_first_start is not None and type(self.at_first_start) is not bool:
+            raise self._mistake("at_first_start", "True or False", "leave it out for the default")
         self._check_what()
 
     def _check_what(self) -> None:
+        if not isinstance(self.args, Mapping):
+            raise self._mistake("args", "a JSON object", "give a dict")
+        if self.cron is not None and not isinstance(self.cron, str):
+            raise self._mistake("cron", 'five fields ("30 4 * * *")', "give it as text")
+        if not isinstance(self.timezone, str):
+            raise self._mistake("timezone", "an IANA name", "leave it out for UTC")
         try:
             self.schedule.next_after(_ANY_DAY)
             encode_object(dict(self.args), f"periodic {self.name}: args")
@@ -80,6 +89,10 @@ class Periodic:
             raise ConfigurationError(f"periodic {self.name}: {error}") from error
         except InvalidArguments as error:
             raise ConfigurationError(str(error)) from error
+
+    def _mistake(self, field: str, expected: str, hint: str) -> ConfigurationError:
+        what = f"periodic {self.name}: {field}"
+        return ConfigurationError.of(what, expected, getattr(self, field), hint)
 
     @property
     def schedule(self) -> Schedule:

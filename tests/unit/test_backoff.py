@@ -45,6 +45,12 @@ def test_a_delay_never_falls_and_never_passes_its_cap(which, attempt):
     assert 0 < which.delay(attempt) <= which.delay(attempt + 1) <= which.cap
 
 
+@pytest.mark.parametrize("factor", [1e6, 1e308, 10**6, 10**300])
+def test_the_largest_factor_is_capped_at_every_attempt(factor):
+    assert Backoff(factor=factor).delay(10_000) == 900
+    assert Backoff(base=0, factor=factor).delay(10_000) == 0
+
+
 @given(seconds=st.floats(0, 1e6))
 def test_jitter_adds_up_to_a_fifth(seconds):
     assert seconds <= jittered(seconds) <= seconds * 1.2 + 1e-9

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from shared.app import App, load_app
+from shared.backoff import Backoff
 from shared.config.queues import QUEUES, Queue
 from shared.errors import ConfigurationError
 from shared.events.subscriptions import Subscription
@@ -80,6 +81,24 @@ SUB = Subscription("shop.ship", ("shop.order.*",), queue="notify", handler="shop
         (lambda: Kind("mail", "q", "a:b", max_attempts=2**31), "whole number from 1 to 2147483647"),
         (lambda: Kind("mail", "q", "a:b", max_attempts=True), "kind mail: max_attempts"),
         (lambda: Kind("mail", "q", "a:b", timeout="5"), "kind mail: timeout: expected more than 0"),
+        (lambda: Kind("mail", "q", "a:b", backoff=None), "kind mail: backoff: expected a Backoff"),
+        (lambda: Kind("mail", "q", "a:b", backoff=30), "kind mail: backoff: expected a Backoff"),
+        (lambda: Kind("mail", "q", "a:b", fair="no"), "kind mail: fair: expected True or False"),
+        (lambda: Kind("mail", "q", "a:b", awaited="no"), "kind mail: awaited: expected True or"),
+        (
+            lambda: Kind("mail", "q", "a:b", max_per_key=2**31),
+            "mail: max_per_key: expected a whole",
+        ),
+        (lambda: Kind("mail", "q", "a:b", max_per_key=True), "mail: max_per_key: expected a whole"),
+        (lambda: Kind("mail", "q", "a:b", searchable=(1,)), "kind mail: searchable: expected a"),
+        (lambda: Backoff(base=-1), "backoff: base: expected 0 s to ten years; got -1"),
+        (lambda: Backoff(base="1"), "backoff: base: expected 0 s to ten years; got '1'"),
+        (lambda: Backoff(cap=float("inf")), "backoff: cap: expected 0 s to ten years; got inf"),
+        (lambda: Backoff(cap=float("nan")), "backoff: cap: expected 0 s to ten years; got nan"),
+        (lambda: Backoff(factor=0.5), "backoff: factor: expected a number, 1 or more; got 0.5"),
+        (lambda: Backoff(factor=float("inf")), "backoff: factor: expected a number, 1 or more"),
+        (lambda: Backoff(steps=[1, 2]), "backoff: steps: expected a tuple of seconds; got [1, 2]"),
+        (lambda: Backoff(steps=(1, "2")), "backoff: steps: expected 0 s to ten years; got '2'"),
         (lambda: Queue("a", timeout="5"), "queue a: timeout: expected more than 0 s"),
         (lambda: Queue("a", children="5"), "queue a: children: expected 1 to 1000; got '5'"),
         (lambda: Queue(None), "queue name"),
@@ -128,6 +147,16 @@ SUB = Subscription("shop.ship", ("shop.order.*",), queue="notify", handler="shop
         ),
         (lambda: Periodic("p", "k", every=9, missed="all"), 'expected "once" or "skip"'),  # type: ignore[arg-type]
         (lambda: Periodic("p", "k", {"a": float("nan")}, every=9), "periodic p: args"),
+        (lambda: Periodic(7, "k", every=9), "periodic name: expected dotted"),
+        (lambda: Periodic("p", 7, every=9), "periodic p: kind: expected the name of a kind; got 7"),
+        (lambda: Periodic("p", "k", every="9"), "periodic p: every: expected 1 s to a year"),
+        (lambda: Periodic("p", "k", every=True), "periodic p: every: expected 1 s to a year"),
+        (lambda: Periodic("p", "k", cron=5), "periodic p: cron: expected five fields"),
+        (lambda: Periodic("p", "k", cron="0 0 * * *", timezone=None), "p: timezone: expected an"),
+        (lambda: Periodic("p", "k", [1], every=9), "periodic p: args: expected a JSON object"),
+        (lambda: Periodic("p", "k", every=9, at_first_start="no"), "at_first_start: expected True"),
+        (lambda: App(periodics=("p",)), "App: periodics: expected a tuple of Periodic(…); got 'p'"),
+        (lambda: App(periodics=DAILY), "App: periodics: expected a tuple of Periodic(…)"),
         (
             lambda: App(kinds=(MAIL,), periodics=(DAILY, DAILY)).check(),
             "periodic daily: expected one",
