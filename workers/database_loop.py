@@ -96,7 +96,7 @@ class DatabaseLoop:
         self._producer = parts.producer
         self._completer = parts.completer
         self._upkeep = parts.upkeep
-        self._held = parts.upkeep.held
+        self._holdings = parts.upkeep.holdings
         self._wake = wake
         self._returns: list[Claim] = []
         self._actions: deque[Callable[[], None]] = deque()
@@ -116,7 +116,7 @@ class DatabaseLoop:
         In this order: what is claimed waits in the executor before the claim is over.
         """
         coming = self._claiming or self._executor.waiting
-        owed = self._completer.pending or self._upkeep.owes
+        owed = self._completer.pending or self._holdings.owes
         return not (coming or self._returns or owed)
 
     def hand_back(self, claims: Sequence[Claim]) -> None:
@@ -180,10 +180,7 @@ class DatabaseLoop:
 
     def _flush(self, work: Work) -> None:
         written = self._completer.flush(work)
-        held = self._held
-        for claim in written.claims:
-            if held.get(claim.job_id) is claim:
-                del held[claim.job_id]
+        self._holdings.over(written.claims)
         for finish in written.finishes:
             if finish.delay == 0:
                 self._producer.look("free")
@@ -195,7 +192,7 @@ class DatabaseLoop:
         if self._returns:
             claims = list(self._returns)
             try:
-                self._upkeep.give_back(work, claims)  # it keeps what it cannot write now
+                self._holdings.give_back(work, claims)  # it keeps what it cannot write now
             finally:
                 del self._returns[: len(claims)]
 
@@ -203,7 +200,7 @@ class DatabaseLoop:
         """Claim and hand over; then give the other loop a breath (s) to begin what came."""
 
         def hand_over(claims: list[Claim]) -> None:
-            self._held.update({claim.job_id: claim for claim in claims})
+            self._holdings.held.update({claim.job_id: claim for claim in claims})
             self._executor.put(claims)
             if breath:
                 select.select([work.fileno(), self._wake.fileno()], [], [], breath)

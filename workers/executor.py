@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Protocol
@@ -91,8 +91,8 @@ class Executor:
         self._buffer: deque[Waiting] = deque()
         self._running: dict[int, Claim] = {}
         self._unmarked: deque[tuple[list[Claim], float]] = deque()
-        self._cancels: deque[int] = deque()
-        self._cancelling = 0  # id of the job whose end the pool is asked for just now
+        self._stops: deque[tuple[int, str]] = deque()
+        self._stopping = 0  # id of the job whose end the pool is asked for just now
         self._lengths = Lengths(UNKNOWN)
         self._marks: deque[Mark] = deque(maxlen=MOST_MARKS)
         self._crashes = Crashes()
@@ -202,7 +202,7 @@ class Executor:
         now = self._clock.monotonic()
         back: list[Waiting] = []
         for job in jobs:
-            if job.job_id == self._cancelling:
+            if job.job_id == self._stopping:
                 why = "cancelled by hand before it was started"
                 self.ended(End(job.job_id, "interrupted", None, 0.0, error=why, cause="by_hand"))
             else:
@@ -211,10 +211,10 @@ class Executor:
 
     def _woken(self) -> None:
         os.eventfd_read(self._wake)
-        while self._pool is not None and self._cancels:
-            self._cancelling = self._cancels.popleft()
-            self._pool.cancel(self._cancelling)
-        self._cancelling = 0
+        while self._pool is not None and self._stops:
+            self._stopping, reason = self._stops.popleft()
+            self._pool.stop(self._stopping, reason)
+        self._stopping = 0
         self.feed()
 
     def _measure(self, kind: str, seconds: float, times: int) -> None:
@@ -278,9 +278,14 @@ class Executor:
             self._lengths.at_least(older)
         return taken
 
-    def cancel(self, job_ids: Sequence[int]) -> list[Claim]:
-        """Have running jobs stopped; if one does not run, take all claims out that wait."""
-        self._cancels.extend(job_ids)
+    def stop(self, job_ids: Collection[int], reason: str) -> list[Claim]:
+        """Have running jobs stopped; if one does not run, take all claims out that wait.
+
+        Args:
+            job_ids: of the jobs.
+            reason: "cancelled", or "interrupted" when it is not the job's own end that is wanted.
+        """
+        self._stops.extend((job_id, reason) for job_id in job_ids)
         os.eventfd_write(self._wake, 1)
         return [] if all(job_id in self._running for job_id in job_ids) else self.take_back()
 

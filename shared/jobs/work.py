@@ -189,6 +189,10 @@ class Work(Protocol):
         """What the database thinks this process holds."""
         ...
 
+    def retake(self, claims: Sequence[Claim]) -> set[int]:
+        """Hold jobs again whose claims the database has lost, if they still wait; their ids."""
+        ...
+
     def finish(self, finishes: Sequence[Finish]) -> int:
         """Write ends in one transaction; how many still held the fence."""
         ...

@@ -160,6 +160,28 @@ class Claims:
             rows = self._conn.execute(statement("claims/held"), params).fetchall()
         return [Held(int(str(j)), int(str(t)), float(str(a))) for j, t, a in rows]
 
+    def retake(self, claims: Sequence[Claim]) -> set[int]:
+        """Hold jobs again whose claims a crash of the server has lost, under the same tokens.
+
+        Returns:
+            Ids of those that still waited as before the claim, and whose concurrency key has a
+            place for them. The others are somebody else's by now, or nobody's.
+        """
+        tokens = {claim.job_id: claim.token for claim in claims}
+        params = {
+            "job_ids": list(tokens),
+            "runs": [claim.run for claim in claims],
+            "tokens": list(tokens.values()),
+            "queue": self._queue,
+            "epoch": self._epoch,
+        }
+        with translated(), self._conn.transaction():
+            rows: Any = self._conn.execute(statement("claims/retake"), params).fetchall()
+            parked: set[int] = set()
+            for job_id in sorted(job_id for job_id, keyed in rows if keyed):
+                parked |= self._parked([job_id], tokens[job_id])
+        return {job_id for job_id, _ in rows} - parked
+
     def _without(self, batch: list[Claim], expired: Sequence[int]) -> list[Claim]:
         """What of a batch is still to run: a job not tried before its time is discarded here."""
         if not expired:
@@ -178,12 +200,14 @@ class Claims:
         if not (batch and keyed):
             return batch
         with translated():
-            row: Any = self._conn.execute(
-                statement("claims/admit"),
-                {"job_ids": list(keyed), "epoch": self._epoch, "token": batch[0].token},
-            ).fetchone()
-        parked = set(row[0])
+            parked = self._parked(keyed, batch[0].token)
         return [claim for claim in batch if claim.job_id not in parked]
+
+    def _parked(self, job_ids: Sequence[int], token: int) -> set[int]:
+        """Which of a claim's jobs have to wait for their concurrency keys."""
+        params = {"job_ids": list(job_ids), "epoch": self._epoch, "token": token}
+        row: Any = self._conn.execute(statement("claims/admit"), params).fetchone()
+        return set(row[0])
 
     def _take(self, lanes: Lanes, limit: int) -> tuple[list[Claim], Sequence[int], Sequence[int]]:
         self._was_ahead = self._ahead

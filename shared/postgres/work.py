@@ -106,6 +106,10 @@ class PostgresWork:
         """What the database thinks this process holds."""
         return self._claims.held()
 
+    def retake(self, claims: Sequence[Claim]) -> set[int]:
+        """Hold jobs again whose claims the database has lost, if they still wait; their ids."""
+        return self._claims.retake(claims)
+
     def finish(self, finishes: Sequence[Finish]) -> int:
         """Write ends in one transaction; how many still held the fence."""
         return completions.finish(self._conn, self._owner.epoch, finishes)

@@ -70,7 +70,8 @@ class Instruments:
         self.jobs_rescued_total = Counter(
             files,
             "jobs_rescued_total",
-            "Jobs taken back from a dead owner, or never heard of by a living one.",
+            "Jobs taken back: from a dead owner; never heard of by a living one (unheard); "
+            "without a row (retaken).",
             ["queue", "reason"],
         )
 

@@ -11,7 +11,7 @@ from shared.app import App, load_app
 from shared.config.queues import Queue
 from shared.errors import DatabaseUnavailable
 from shared.jobs.kinds import Kind
-from shared.jobs.work import Around
+from shared.jobs.work import Around, Finish
 from shared.postgres.catalog import declare
 from shared.postgres.connect import connect
 from shared.postgres.processes import Registration, register
@@ -175,3 +175,84 @@ def test_what_a_job_did_to_its_session_does_not_reach_the_next(
     with session.connection() as third:
         assert third.autocommit
         third.close()
+
+
+def lose(conn: psycopg.Connection, job: int, *, later: bool = False) -> None:
+    """Undo the claim of a job, as a crash of the server may; also its promotion."""
+    table, moment = ("scheduled", "run_at, why") if later else ("ready", "ready_at")
+    values = "clock_timestamp(), 'retry'" if later else "clock_timestamp()"
+    with conn.transaction():
+        conn.execute(
+            f"insert into weirkeeper.{table} (queue, kind, priority, job_id, attempt, run, {moment})"
+            f" select queue, kind, priority, job_id, attempt, run - 1, {values}"
+            " from weirkeeper.running where job_id = %s",
+            (job,),
+        )
+        conn.execute("delete from weirkeeper.running where job_id = %s", (job,))
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_claim_that_a_crash_lost_is_held_again_under_its_token(
+    conn: psycopg.Connection, work: PostgresWork, later: bool
+) -> None:
+    job = enqueue(conn)
+    [claim] = work.claim(["q.ok"], 5)
+    lose(conn, job, later=later)
+    assert work.retake([claim]) == {job}
+    [held] = work.held()
+    assert (held.job_id, held.token) == (job, claim.token)
+    assert work.claim(["q.ok"], 5) == []
+    assert work.finish([Finish(job, claim.token)]) == 1
+    state = conn.execute(
+        "select outcome, run, attempt from weirkeeper.attempt where job_id = %s", (job,)
+    ).fetchall()
+    assert state == [("completed", 1, 1)]
+
+
+@pytest.mark.parametrize(
+    "now", ["taken by another", "taken and given back", "cancelled", "removed", "another queue"]
+)
+def test_one_that_is_somebody_elses_by_now_is_not(
+    conn: psycopg.Connection, work: PostgresWork, now: str
+) -> None:
+    job = enqueue(conn)
+    [claim] = work.claim(["q.ok"], 5)
+    lose(conn, job)
+    if now.startswith("taken"):
+        [other] = work.claim(["q.ok"], 5)
+        if now == "taken and given back":
+            work.give_back([other])
+    elif now == "cancelled":
+        conn.execute("select weirkeeper.cancel_jobs(array[%s]::bigint[])", (job,))
+    elif now == "removed":
+        conn.execute("delete from weirkeeper.ready")
+    else:
+        conn.execute("update weirkeeper.ready set queue = 'other'")
+    assert work.retake([claim]) == set()
+    assert work.finish([Finish(job, claim.token)]) == 0, "its end is fenced"
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_one_with_a_concurrency_key_is_held_again_only_while_the_key_has_a_place(
+    conn: psycopg.Connection, work: PostgresWork, free: bool
+) -> None:
+    first, second = (
+        conn.execute("select weirkeeper.enqueue('q.ok', concurrency_key => 'k')").fetchone()[0]
+        for _ in range(2)
+    )
+    [claim] = work.claim(["q.ok"], 1)
+    assert claim.job_id == first
+    lose(conn, first)
+    if not free:  # the other one goes first
+        conn.execute(
+            "update weirkeeper.ready set seq = nextval('weirkeeper.ready_seq') where job_id = %s",
+            (first,),
+        )
+        assert [c.job_id for c in work.claim(["q.ok"], 1)] == [second]
+    assert work.retake([claim]) == ({first} if free else set())
+    where = conn.execute(
+        "select 'running', key from weirkeeper.running where job_id = %(job)s"
+        " union all select 'parked', key from weirkeeper.parked where job_id = %(job)s",
+        {"job": first},
+    ).fetchall()
+    assert where == [("running" if free else "parked", "k")]

@@ -43,7 +43,7 @@ def cancels(short_tmp: Path) -> Iterator[CancelBench]:
 @pytest.mark.parametrize("do", ["sleep", "stuck"])
 def test_a_cancelled_job_is_told_when_its_child_is_gone(cancels, do):
     key = cancels.give(do, seconds=60)
-    cancels.bench.pool.cancel(key)
+    cancels.bench.pool.stop(key, "cancelled")
     end = cancels.bench.end(key)
     assert (end.outcome, end.cause) == ("cancelled", "cancelled")
     assert cancels.lived[key] is False
@@ -52,7 +52,7 @@ def test_a_cancelled_job_is_told_when_its_child_is_gone(cancels, do):
 
 def test_one_that_completes_within_the_grace_has_completed(cancels):
     key = cancels.give("swallow", seconds=60)
-    cancels.bench.pool.cancel(key)
+    cancels.bench.pool.stop(key, "cancelled")
     assert cancels.bench.end(key).outcome == "completed"
 
 
@@ -60,16 +60,16 @@ def test_an_unknown_one_and_a_second_cancel_do_no_harm(cancels):
     key = cancels.give("sleep", seconds=60)
     other = cancels.give("sleep", seconds=0.5)
     for number in (999, key, key):
-        cancels.bench.pool.cancel(number)
+        cancels.bench.pool.stop(number, "cancelled")
     assert cancels.bench.end(key).outcome == "cancelled"
     assert cancels.bench.end(other).outcome == "completed"
-    cancels.bench.pool.cancel(key)
+    cancels.bench.pool.stop(key, "cancelled")
     assert len(cancels.bench.ends) == 2
 
 
 def test_a_pool_that_waits_for_a_cancelled_child_is_busy(cancels):
     key = cancels.give("sleep", seconds=60)
-    cancels.bench.pool.cancel(key)
+    cancels.bench.pool.stop(key, "cancelled")
     seen = []
     cancels.bench.turn_until(
         lambda: seen.append((cancels.bench.pool.busy, len(cancels.bench.ends))) or seen[-1][1],

@@ -19,7 +19,7 @@ from shared.postgres.inspector import PostgresInspector
 from shared.postgres.jobs import PostgresJobs
 from tests.support.queue import TestQueue, queue
 from tests.support.waiting import until
-from workers.upkeep import STUCK, WATCH
+from workers.attendance import STUCK, WATCH
 
 __all__ = ["queue"]
 

@@ -153,7 +153,7 @@ def test_a_child_frozen_in_a_job_goes_on_with_that_job_alone(bench: PoolBench) -
 def test_cancelling_one_that_was_not_begun_returns_it_and_stops_nothing(bench: PoolBench) -> None:
     keys = bench.give_all([("sleep", {"seconds": 0.5}), OK, OK])
     slot = bench.child_of(keys[0])
-    bench.pool.cancel(keys[2])
+    bench.pool.stop(keys[2], "cancelled")
     assert set(bench.back) >= {keys[1], keys[2]}
     if keys[0] not in bench.back:  # nothing was begun yet, and all came back
         assert bench.end(keys[0]).outcome == "completed"
@@ -163,11 +163,11 @@ def test_cancelling_one_that_was_not_begun_returns_it_and_stops_nothing(bench: P
 def test_cancelling_the_one_that_runs_stops_it_alone(bench: PoolBench) -> None:
     keys = bench.give_all([OK, HANG, OK])
     bench.begun(keys[1], 0.0)
-    bench.pool.cancel(keys[1])
+    bench.pool.stop(keys[1], "cancelled")
     end = bench.end(keys[1])
     assert (end.outcome, outcomes(bench)[keys[0]]) == ("cancelled", "completed")
     assert bench.back == [keys[2]]
-    bench.pool.cancel(keys[0])
+    bench.pool.stop(keys[0], "cancelled")
 
 
 def test_a_stop_takes_back_what_was_not_begun_and_interrupts_what_runs(bench: PoolBench) -> None:

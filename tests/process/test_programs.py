@@ -295,7 +295,7 @@ def test_a_dead_program_costs_its_job_alone_and_is_replaced(lasting: ProgramBenc
 def test_a_cancelled_job_is_stopped_and_its_program_replaced(lasting: ProgramBench):
     key = lasting.give("sleep", seconds=60)
     lasting.pool.turn(0)
-    lasting.pool.cancel(key)
+    lasting.pool.stop(key, "cancelled")
     assert lasting.end(key).outcome == "cancelled"
     lasting.ready()
 
@@ -355,6 +355,6 @@ def test_a_job_of_a_command_takes_the_place_of_a_child_that_waits(short_tmp: Pat
         bench.give("sleep", kind="ours", seconds=60)
         with pytest.raises(IndexError):
             bench.give("pid", kind="k")
-        bench.pool.cancel(slow)
+        bench.pool.stop(slow, "cancelled")
         assert bench.end(slow).outcome == "cancelled"
         bench.turn_until(lambda: bench.pool.free == 1, 5, "its place is free")

@@ -58,6 +58,7 @@ class ScriptedWork:
         self.finished: list[list[Finish]] = []
         self.errors: list[Exception] = []
         self.rows: list[Held] = []
+        self.in_line: set[int] = set()  # jobs that wait as before they were claimed
         self.given: list[int] = []
         self.giving: list[Exception] = []  # what giving back fails with
         self.around = Around()
@@ -95,6 +96,10 @@ class ScriptedWork:
     def held(self) -> list[Held]:
         self.said.append("held")
         return self.rows
+
+    def retake(self, claims: Sequence[Claim]) -> set[int]:
+        self.said.append(f"retake {' '.join(str(claim.job_id) for claim in claims)}")
+        return {claim.job_id for claim in claims} & self.in_line
 
     def finish(self, finishes: Sequence[Finish]) -> int:
         if self.errors:

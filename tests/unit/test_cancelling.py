@@ -8,7 +8,7 @@ import pytest
 
 from shared.backoff import DEFAULT
 from shared.jobs.retry import fate
-from shared.jobs.work import CANCEL
+from shared.jobs.work import CANCEL, Held
 from tests.support.works import Clock, ScriptedWork, assignment, claim
 from workers.database_loop import DatabaseLoop, Parts, Wake
 from workers.executor import Executor
@@ -21,7 +21,7 @@ class FakePool:
 
     def __init__(self) -> None:
         self.free = 1
-        self.asked: list[int] = []
+        self.asked: list[tuple[int, str]] = []
 
     def watch(self, descriptor, ready) -> None:
         self.woken = ready
@@ -31,8 +31,8 @@ class FakePool:
             raise IndexError
         self.free -= 1
 
-    def cancel(self, key: int) -> None:
-        self.asked.append(key)
+    def stop(self, key: int, reason: str) -> None:
+        self.asked.append((key, reason))
 
 
 @pytest.fixture
@@ -45,7 +45,8 @@ def parts(tmp_path):
     producer = Producer(made)
     upkeep = Upkeep(made, executor, producer, lambda _: None)
     claims = [claim(n) for n in (1, 2, 3)]
-    upkeep.held.update({c.job_id: c for c in claims})
+    work.rows = [Held(c.job_id, c.token, 0.1) for c in claims]
+    upkeep.holdings.held.update({c.job_id: c for c in claims})
     executor.put(claims)
     pool.woken()
     executor.tend()
@@ -60,7 +61,7 @@ def test_a_job_that_runs_is_asked_to_stop_and_the_others_stay(parts):
     parts.work.asked = [1]
     parts.upkeep.turn(parts.work)
     parts.pool.woken()
-    assert parts.pool.asked == [1]
+    assert parts.pool.asked == [(1, "cancelled")]
     assert parts.work.given == []
 
 
@@ -68,7 +69,7 @@ def test_one_that_no_child_has_begun_goes_back_with_all_that_wait(parts):
     parts.work.asked = [2]
     parts.upkeep.turn(parts.work)
     assert parts.work.given == [2, 3], "the database ends 2 and puts 3 in line"
-    assert set(parts.upkeep.held) == {1}
+    assert set(parts.upkeep.holdings.held) == {1}
 
 
 def test_it_is_looked_up_each_second_and_at_once_when_told(parts):
@@ -84,7 +85,7 @@ def test_it_is_looked_up_each_second_and_at_once_when_told(parts):
     assert asked() == 1
     parts.clock.now += 1.1
     assert asked() == 1
-    parts.upkeep.held.clear()
+    parts.upkeep.holdings.held.clear()
     parts.clock.now += 1.1
     assert asked() == 0, "who holds nothing has nothing to look up"
 

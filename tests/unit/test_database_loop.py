@@ -11,6 +11,7 @@ import pytest
 from tests.support.works import Clock, ScriptedWork, assignment, claim
 from workers.completer import Written
 from workers.database_loop import DatabaseLoop, Parts, Wake
+from workers.holdings import Holdings
 from workers.producer import Producer
 
 
@@ -67,7 +68,7 @@ def test_a_claim_that_is_under_way_is_waited_for_by_a_drain(tmp_path):
 
     executor = SimpleNamespace(room=lambda: 4, put=waiting.extend, waiting=waiting)
     completer = SimpleNamespace(pending=0)
-    upkeep = SimpleNamespace(held={}, owes=False)
+    upkeep = SimpleNamespace(holdings=SimpleNamespace(held={}, owes=False))
     parts = Parts(executor, Producer(made), completer, upkeep)
     loop = DatabaseLoop(made, None, parts, Wake(), lambda: None)
     assert loop.settled
@@ -101,7 +102,10 @@ def test_a_notice_is_answered_by_a_claim_before_anything_else(tmp_path):
         room=lambda: 4, put=lambda claims: said.append(f"put {len(claims)}"), poisonous=list
     )
     completer = SimpleNamespace(due_in=lambda: None, pending=0)
-    upkeep = SimpleNamespace(held={}, turn=lambda _: said.append("upkeep"), waits=lambda: 5.0)
+    holdings = SimpleNamespace(held={})
+    upkeep = SimpleNamespace(
+        holdings=holdings, turn=lambda _: said.append("upkeep"), waits=lambda: 5.0
+    )
     wake = Wake()
     loop = DatabaseLoop(
         made, None, Parts(executor, producer, completer, upkeep), wake, lambda: None
@@ -117,7 +121,7 @@ def test_a_notice_is_answered_by_a_claim_before_anything_else(tmp_path):
     os.close(reader)
     os.close(writer)
     assert said == ["upkeep", "claim 4", "put 1"]
-    assert list(loop._held) == [1]
+    assert list(holdings.held) == [1]
 
 
 def test_an_end_that_comes_while_a_claim_is_handed_over_is_written_before_it_is_judged(tmp_path):
@@ -148,7 +152,8 @@ def test_an_end_that_comes_while_a_claim_is_handed_over_is_written_before_it_is_
     completer = SimpleNamespace(due_in=lambda: ends[0] if ends else None, flush=flush)
     producer = Producer(made)
     producer._asleep = True
-    parts = Parts(executor, producer, completer, SimpleNamespace(held={}))
+    holdings = Holdings(made, executor, producer)
+    parts = Parts(executor, producer, completer, SimpleNamespace(holdings=holdings))
     loop = DatabaseLoop(made, None, parts, wake, lambda: None)
     work = Quiet()
     work.claims = [[claim(1)]]

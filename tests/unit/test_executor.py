@@ -34,7 +34,7 @@ class FakePool:
     def take_back(self):
         self.taken_back = True
 
-    def cancel(self, job_id):
+    def stop(self, job_id, reason):
         self.executor.returned([claim(job_id), claim(job_id + 1)])
 
 
@@ -270,7 +270,7 @@ def test_a_job_whose_end_was_asked_for_and_that_comes_back_ends_here(executor, p
     done.clear()
     pool.free = 1
     put(executor, pool, 1, 2, 3)
-    assert executor.cancel([2]) == [], "a child holds it"
+    assert executor.stop([2], "cancelled") == [], "a child holds it"
     pool.ready()
     [end] = done
     assert (end.claim.job_id, end.finish.outcome, end.finish.delay) == (2, "interrupted", 0.0)

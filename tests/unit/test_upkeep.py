@@ -8,19 +8,10 @@ from shared.errors import DatabaseUnavailable
 from shared.jobs.inspect import Progress
 from shared.jobs.work import Around, Cut, DeadOwner, Held, Mark
 from tests.support.works import Clock, ScriptedWork, assignment, claim
+from workers.attendance import STUCK, WATCH, ClaimsStuck
 from workers.producer import Producer
 from workers.scheduler import LOOK
-from workers.upkeep import (
-    FRESH,
-    MARK,
-    PROMOTE,
-    RECONCILE,
-    RESCUE,
-    STUCK,
-    WATCH,
-    ClaimsStuck,
-    Upkeep,
-)
+from workers.upkeep import FRESH, MARK, PROMOTE, RECONCILE, RESCUE, Upkeep
 
 
 class FakeExecutor:
@@ -46,6 +37,9 @@ class FakeExecutor:
 
     def take_back(self, older=0.0):
         return self.stale
+
+    def stop(self, job_ids, reason):
+        return []
 
     def room(self):
         return self.space
@@ -89,8 +83,8 @@ def upkeep(assigned, executor, producer, killed):
 
 
 def test_rows_that_were_never_heard_of_are_given_back(upkeep, work):
-    upkeep.held[1] = claim(1, token=10)
-    upkeep.held[2] = claim(2, token=20)
+    upkeep.holdings.held[1] = claim(1, token=10)
+    upkeep.holdings.held[2] = claim(2, token=20)
     work.rows = [Held(1, 10, 5.0), Held(2, 21, 5.0), Held(3, 30, 5.0)]
     upkeep.turn(work)
     assert work.given == [2, 3]
@@ -98,22 +92,22 @@ def test_rows_that_were_never_heard_of_are_given_back(upkeep, work):
 
 def test_a_reconnect_gives_the_buffer_back(upkeep, work, executor):
     executor.stale = [claim(4)]
-    upkeep.held[4] = executor.stale[0]
+    upkeep.holdings.held[4] = executor.stale[0]
     upkeep.connected(work)
     assert work.given == [4]
-    assert upkeep.held == {}
+    assert upkeep.holdings.held == {}
 
 
 @pytest.mark.parametrize("when", ["connected", "stale", "handed back", "quarantined"])
 def test_claims_that_cannot_be_given_back_are_kept_until_they_can(upkeep, work, executor, when):
     """They are out of the buffer then: held by nobody, and taken for held by the reconciliation."""
-    upkeep.held[4] = claim(4)
-    executor.stale = [upkeep.held[4]] if when != "handed back" else []
+    upkeep.holdings.held[4] = claim(4)
+    executor.stale = [upkeep.holdings.held[4]] if when != "handed back" else []
     if when == "quarantined":
         executor.poison = [("t.ok", "5 children in a row died")]
 
     def handed_back(work):
-        upkeep.give_back(work, [upkeep.held[4]])
+        upkeep.holdings.give_back(work, [upkeep.holdings.held[4]])
 
     work.giving = [DatabaseUnavailable("crashed"), DatabaseUnavailable("starting up")]
     first = {"connected": upkeep.connected, "handed back": handed_back}.get(when, upkeep.turn)
@@ -121,17 +115,17 @@ def test_claims_that_cannot_be_given_back_are_kept_until_they_can(upkeep, work, 
         with pytest.raises(DatabaseUnavailable):
             act(work)
         executor.stale = []
-        assert upkeep.owes
+        assert upkeep.holdings.owes
     upkeep.connected(work)
     assert work.given == [4]
-    assert not upkeep.owes
-    assert upkeep.held == {}
+    assert not upkeep.holdings.owes
+    assert upkeep.holdings.held == {}
 
 
 def test_giving_back_an_old_claim_leaves_a_newer_one_of_the_same_job(upkeep, work):
-    upkeep.held[4] = claim(4, token=2)
-    upkeep.give_back(work, [claim(4, token=1)])
-    assert upkeep.held[4].token == 2
+    upkeep.holdings.held[4] = claim(4, token=2)
+    upkeep.holdings.give_back(work, [claim(4, token=1)])
+    assert upkeep.holdings.held[4].token == 2
 
 
 def test_what_dead_owners_left_is_killed_before_their_jobs_are_taken(upkeep, work, killed):
@@ -263,7 +257,7 @@ def test_nobody_wakes_for_claims_that_nobody_holds(upkeep, work, clock):
 
     at_rest = wakes(20)
     assert at_rest <= 20 * (1 / PROMOTE + 1 / RESCUE + 1 / LOOK + 1 / WATCH)
-    upkeep.held[5] = claim(5)
+    upkeep.holdings.held[5] = claim(5)
     assert wakes(20) >= 20 / MARK - 5 > at_rest
 
 
@@ -313,7 +307,7 @@ def test_what_there_is_to_look_after_is_looked_after_as_soon_as_ever(
 
 def test_what_is_held_is_compared_whatever_the_look_around_saw(upkeep, work, clock):
     work.around = NOTHING
-    upkeep.held[1] = claim(1, token=10)
+    upkeep.holdings.held[1] = claim(1, token=10)
     assert asked(upkeep, work, clock, 60)["held"] >= 60 / RECONCILE - 1
 
 

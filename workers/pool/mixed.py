@@ -112,10 +112,10 @@ class MixedPool(Pool):
         """Readable when a turn has something to hear."""
         return self._selector.fileno()
 
-    def cancel(self, job_id: int) -> None:
-        """Ask a job to stop; see Pool.cancel."""
-        self._programs.cancel(job_id)
-        super().cancel(job_id)
+    def stop(self, job_id: int, reason: str) -> None:
+        """Ask a job to stop; see Pool.stop."""
+        self._programs.stop(job_id, reason)
+        super().stop(job_id, reason)
 
     def interrupt(self) -> None:
         """Start no more children and stop those that there are; see Pool.interrupt."""

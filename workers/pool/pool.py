@@ -160,8 +160,8 @@ class Pool:
             if slot.state is State.BUSY:
                 self._accounts.take_back(slot)
 
-    def cancel(self, job_id: int) -> None:
-        """Ask a job to stop; its end comes when its child is gone. Harmless when it has ended.
+    def stop(self, job_id: int, reason: str) -> None:
+        """Ask a job to stop; if "cancelled", its end comes when its child is gone. Harmless later.
 
         One that was not begun is returned, with all that wait behind the same job.
         """
@@ -170,7 +170,7 @@ class Pool:
                 self._accounts.take_back(slot)
                 job, _ = slot.runs()
                 if job is not None and job.job_id == job_id:
-                    slot.ask("cancelled", self._clock.monotonic() + self._grace)
+                    slot.ask(reason, self._clock.monotonic() + self._grace)
 
     def interrupt(self) -> None:
         """Start no more children, send the free ones away, ask the busy ones to stop."""

@@ -176,11 +176,11 @@ class Programs:
     def _missing(self) -> bool:
         return self._refilling and sum(p.lasting for p in self._all) < self._size
 
-    def cancel(self, key: int) -> None:
+    def stop(self, key: int, reason: str) -> None:
         """Ask a job to stop; its end comes when its program is gone."""
         for program in self._all:
             if program.job is not None and program.job.job_id == key:
-                self._ask(program, "cancelled")
+                self._ask(program, reason)
 
     def interrupt(self) -> None:
         """Start no more, send the free ones away, ask the busy ones to stop."""
