@@ -103,6 +103,31 @@ def test_every_file_holds_one_statement():
         assert len([part for part in code.split(";") if part.strip()]) == 1, path
 
 
+def answered(text: str) -> str:
+    """The columns that a statement answers with: it without what stands in parentheses."""
+    code, before = re.sub(r"--[^\n]*|'(?:[^']|'')*'", "", text), ""
+    while code != before:
+        before, code = code, re.sub(r"\([^()]*\)", " _ ", code)
+    writes = re.search(r"\b(insert into|update|delete from)\b", code)
+    return code.partition("returning")[2] if writes else code
+
+
+STAR = re.compile(r"(?:^|\bselect|,)\s*(?:\w+\.)?\*")
+
+
+def test_every_answer_names_its_columns():
+    """A column that a migration adds must not change what a prepared statement answers."""
+    assert [p for p in sql_files() if STAR.search(answered((ROOT / p).read_text("utf-8")))] == []
+
+
+def test_a_planted_star_is_seen():
+    for text in ("select * from job", "select 1, j.* from job j", "delete from job returning *"):
+        assert STAR.search(answered(text)), text
+    for text in ("select count(*) from (select * from job) j", "select a * 2 from b", "unlisten *",
+                 "insert into job select d.* from made d returning id"):  # fmt: skip
+        assert not STAR.search(answered(text)), text
+
+
 ENDS_ORDER = r"[();]|\b(?:limit|on|returning)\b"
 
 

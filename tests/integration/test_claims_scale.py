@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -64,11 +66,11 @@ def test_the_plan_made_on_an_empty_queue_is_right_for_a_full_one(conn, database_
 
 @contextmanager
 def snapshot(url):
-    """A reader in REPEATABLE READ."""
+    """A reader in REPEATABLE READ; the pid of its session."""
     with psycopg.connect(url) as reader:
         reader.execute("set transaction isolation level repeatable read")
         reader.execute("select count(*) from weirkeeper.job")
-        yield
+        yield reader.info.backend_pid
 
 
 @contextmanager
@@ -78,7 +80,7 @@ def prepared(url):
         other.execute("begin")
         other.execute("select pg_current_xact_id()")
         other.execute("prepare transaction 'forgotten'")
-        yield
+        yield "forgotten"
         other.execute("rollback prepared 'forgotten'")
 
 
@@ -98,10 +100,35 @@ def slot(url):
         look = "select xmin is not null from pg_replication_slots where slot_name = 'gone'"
         until(lambda: other.execute(look).fetchone() == (True,), 10, "the slot holds the xmin")
         standby.close()
-        yield
+        yield "gone"
         idle = "select not active from pg_replication_slots where slot_name = 'gone'"
         until(lambda: other.execute(idle).fetchone() == (True,), 10, "nobody uses the slot")
         other.execute("select pg_drop_replication_slot('gone')")
+
+
+def told(conn):
+    """Who holds an old snapshot, by the statements that docs/operations.md gives to its reader."""
+    page = (Path(__file__).parents[2] / "docs/operations.md").read_text()
+    chapter = page.partition("\n## An old snapshot is held\n")[2].partition("\n## ")[0]
+    [statements] = re.findall(r"```sql\n(.*?)```", chapter, re.DOTALL)
+    return [row for text in statements.split(";\n") if text for row in conn.execute(text)]
+
+
+def gauges(url):
+    with open_gauges(url, "test") as reader:
+        return {r.name: r.value for r in areas([KIND])["server"](reader)}
+
+
+def test_who_holds_an_old_snapshot_is_told_with_its_pid(alone):
+    """By the gauge that the alert goes by, at 60 s, and by what the alert has one read."""
+    url = alone.create()
+    with psycopg.connect(url, autocommit=True) as conn, snapshot(url) as pid:
+        begun = time.monotonic()
+        assert pid in [row[0] for row in told(conn)]
+        first = gauges(url)["db_xmin_age_seconds"]
+        until(lambda: gauges(url)["db_xmin_age_seconds"] > first + 0.2, 10, "it grows with time")
+        assert gauges(url)["db_xmin_age_seconds"] < time.monotonic() - begun + 5
+    until(lambda: gauges(url)["db_xmin_age_seconds"] < 0.2, 10, "the snapshot is gone")
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +161,7 @@ def work_off(session, jobs):
 def test_nor_do_those_that_something_forgotten_keeps(alone, hold):
     url = alone.create()
     with (
-        hold(url),
+        hold(url) as name,
         psycopg.connect(url, autocommit=True) as conn,
         connect(url, "test", Use.HOT) as session,
     ):
@@ -144,9 +171,8 @@ def test_nor_do_those_that_something_forgotten_keeps(alone, hold):
         dead = "select n_dead_tup from pg_stat_user_tables where relname = 'ready'"
         until(lambda: conn.execute(dead).fetchone()[0] >= 10_000, 10, "all of them are kept")
         assert last < 2 * first + 0.001, f"{first * 1000:.2f} → {last * 1000:.2f} ms"
-        with open_gauges(url, "test") as reader:
-            told = {r.name: r.value for r in areas([KIND])["server"](reader)}
-        assert told["db_xmin_age_transactions"] >= 200, "each claim and finish was one"
+        assert gauges(url)["db_xmin_age_transactions"] >= 200, "each claim and finish was one"
+        assert name in [row[0] for row in told(conn)]
 
 
 @pytest.mark.timeout(300)

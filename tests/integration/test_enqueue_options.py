@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -282,6 +283,31 @@ def test_no_column_or_function_holds_an_id_in_32_bits(conn):
         " and data_type <> 'uuid'"
     ).fetchall()
     assert narrow == []
+    numbers = "(^|_)(seq|epoch|epochs|token|tokens|id|ids|job_ids|delivery|job)$"
+    narrow = conn.execute(
+        "select p.oid::regprocedure::text, a.name, a.type::regtype::text"
+        " from pg_proc p, unnest(p.proargnames, coalesce(p.proallargtypes, p.proargtypes::oid[]))"
+        "  as a (name, type)"
+        " where p.pronamespace = 'weirkeeper'::regnamespace and a.name ~ %s"
+        "  and a.type::regtype::text in ('integer', 'integer[]', 'smallint', 'smallint[]')",
+        (numbers,),
+    ).fetchall()
+    assert narrow == []
+
+
+def test_no_cast_cuts_an_id_to_32_bits(conn):
+    """In our statements, and in the functions as the database has them."""
+    cut = re.compile(
+        r"(seq|epoch|token|\bid|job|delivery|_id|_ids)'?\)?\s*::\s*(int|integer|int4)\b"
+    )
+    functions = conn.execute(
+        "select prosrc from pg_proc where pronamespace = 'weirkeeper'::regnamespace"
+    ).fetchall()
+    files = (Path(__file__).parents[2] / "shared/postgres/sql").glob("*/*.sql")
+    texts = [text for (text,) in functions] + [path.read_text() for path in files]
+    assert len(texts) > 200
+    assert [found[0] for text in texts if (found := cut.search(text))] == []
+    assert cut.search("(j.args ->> 'job_id')::integer")
 
 
 # ── values ────────────────────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,7 @@ from shared.postgres.statements import statement
 from shared.postgres.waits import PostgresWaits
 from tests.support.bounds import at_most
 from tests.support.rows import enqueue, fan_out, finish, record
-from tests.support.waiting import until
+from tests.support.waiting import pause, until
 
 EVENT = "0b0e8f6c-2f6e-4a55-9a51-8d7a5f1f9d10"
 
@@ -162,22 +162,30 @@ def test_no_job_that_ends_between_enqueue_and_wait_is_missed(
     assert sorted(seconds)[races * 99 // 100] < at_most(0.25, busy=5), "of a hundred, 99"
 
 
-def test_a_finish_in_the_gap_is_found_after_the_reconnect(waits, conn, database_url, monkeypatch):
-    """Nobody hears the notice, and the slow poll is out of the way."""
+def test_a_finish_in_the_gap_is_found_after_the_reconnect(waits, conn, monkeypatch):
+    """Nobody hears the notice: LISTEN stands again a second after it; the slow poll is out of the way."""
     monkeypatch.setattr("shared.postgres.waits.POLL", 60)
     job_id = enqueue(conn)
     answers = []
     thread = in_thread(lambda: answers.append((waits.wait(job_id, 60), time.monotonic())))
     until(lambda: listeners(conn), 5, "somebody listens")
-    with psycopg.connect(database_url, autocommit=True) as other:
-        # One transaction per statement: the session is gone before the job ends.
-        conn.execute("select pg_terminate_backend(%s, 5000)", [listeners(conn)[0]])
-        finish(other, job_id)
-        finished = time.monotonic()
+    listen, again, reconnected = waits._source._ear.open, threading.Event(), []
+
+    def held() -> None:
+        assert again.wait(30)
+        listen()
+        reconnected.append(time.monotonic())
+
+    monkeypatch.setattr(waits._source._ear, "open", held)
+    conn.execute("select pg_terminate_backend(%s, 5000)", [listeners(conn)[0]])
+    finish(conn, job_id)
+    pause(1, "the gap lasts")
+    assert (answers, listeners(conn)) == ([], [])
+    again.set()
     thread.join(30)
     [(answer, at)] = answers
     assert answer.finished
-    assert at - finished < at_most(1.5, busy=20), "long before its bound"
+    assert at - reconnected[0] < at_most(1.5, busy=20), "long before its bound"
 
 
 def test_the_read_connection_may_be_lost_in_the_middle(waits, conn):

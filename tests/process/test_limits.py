@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from typing import Any
 
 from shared.app import load_app
 from shared.jobs.port import EnqueueOpts
 from shared.postgres.catalog import declare
 from shared.postgres.jobs import PostgresJobs
+from tests.support.bounds import at_most
 from tests.support.limited_app import CAP, RATE
-from tests.support.queue import TestQueue, queue
+from tests.support.processes import Program
+from tests.support.queue import TestQueue, children_of, queue
 from tests.support.waiting import until
 
 __all__ = ["queue"]
@@ -18,9 +22,8 @@ __all__ = ["queue"]
 APP = "tests.support.limited_app:app"
 
 
-def start(queue: TestQueue, name: str, *slots: str) -> None:
-    for slot in slots:
-        queue.start("--slot", slot, queue=name, WEIRKEEPER_APP=APP)
+def start(queue: TestQueue, name: str, *slots: str) -> list[Program]:
+    return [queue.start("--slot", slot, queue=name, WEIRKEEPER_APP=APP) for slot in slots]
 
 
 def add(queue: TestQueue, kind: str, number: int, seconds: float, **opts: Any) -> list[str]:
@@ -51,6 +54,21 @@ def test_two_processes_run_no_more_than_the_cap_of_their_queue(queue: TestQueue)
         most = max(most, now)
     assert most <= CAP
     assert len({entry["pid"] for entry in entries(queue)}) > 1
+
+
+def test_places_under_a_cap_of_a_process_that_was_killed_are_free_again(queue: TestQueue) -> None:
+    """Only what lives counts: the next job starts in time, though each place was taken."""
+    stuck = add(queue, "v.capped", CAP, 600)
+    [program] = start(queue, "v", "v-one")
+    for job in stuck:
+        queue.begun(job)
+    for child in children_of(program):
+        os.kill(child, signal.SIGKILL)
+    program.send(signal.SIGKILL)
+    program.wait(30)
+    [job] = add(queue, "v.capped", 1, 0.0, priority=1)  # before those that are taken back
+    start(queue, "v", "v-two")
+    queue.begun(job, timeout=at_most(15, busy=30))
 
 
 def test_a_rate_is_kept_by_two_processes_and_used(queue: TestQueue) -> None:

@@ -199,6 +199,23 @@ def test_the_65th_is_refused_at_once_and_places_come_back(listener, http, addres
     assert "Traceback" not in listener.text()
 
 
+def test_a_wait_that_ends_by_its_bound_or_by_a_mistake_frees_its_place(http, conn, programs):
+    """All 64 places, each time; the callers keep their connections."""
+    path = f"/v1/jobs/{enqueue(conn)}/wait?max=0.5"
+    freed = []
+    with ThreadPoolExecutor(LIMIT) as pool:
+        for _ in range(3):
+            answers = list(pool.map(http.get, [path] * LIMIT))
+            begun = time.monotonic()
+            assert {answer.status_code for answer in answers} == {202}
+            until(lambda: waiting(http, programs) == 0, 20, "all places are free")
+            freed.append(time.monotonic() - begun)
+            mistakes = pool.map(http.get, ["/v1/jobs/999999/wait?max=30"] * LIMIT)
+            assert {answer.status_code for answer in mistakes} == {404}
+            assert waiting(http, programs) == 0
+    assert min(freed) < 1  # the quickest counts: other tests share the machine
+
+
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("cycles", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_many_cycles_leave_nothing_behind(http, address, conn, programs, listener, cycles):

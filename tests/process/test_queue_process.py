@@ -174,6 +174,9 @@ def test_check_tells_the_queues_numbers(queue: TestQueue) -> None:
     ("queue_name", "env", "message"),
     [
         ("nowhere", {}, "queue: expected one of"),
+        ("q" * 70, {}, "queue: expected one of"),
+        ('t"; listen x', {}, "queue: expected one of"),
+        ("t", {"WEIRKEEPER_APP": "tests.support.bad_queue_app:app"}, "queue name: expected"),
         ("t", {"WEIRKEEPER_APP": "nowhere.at:all"}, "nowhere.at:all"),
         ("t", {"WEIRKEEPER_APP": "tests.support.bad_apps:no_module"}, "nowhere.handlers"),
         ("t", {"WEIRKEEPER_APP": "tests.support.bad_apps:starts_thread"}, "start no thread"),

@@ -10,8 +10,11 @@ import threading
 import psycopg
 import pytest
 
+from metrics.files import merged
 from shared.postgres.inspector import PostgresInspector
+from shared.postgres.rescues import dead_owners, rescue
 from tests.support.queue import TestQueue, queue
+from tests.support.steps import Notices
 from tests.support.waiting import pause, until
 
 __all__ = ["queue"]
@@ -22,6 +25,16 @@ BLOCKED = (
     "select 1 from pg_stat_activity where datname = current_database()"
     " and application_name = 'weirkeeper t work' and %s = any (pg_blocking_pids(pid))"
 )
+
+
+def counted(queue: TestQueue, name: str, **labels: str) -> float:
+    """What the processes counted under this name, as metrics tell it."""
+    return sum(
+        sample.value
+        for family in merged(queue.programs.home / "metrics").families
+        for sample in family.samples
+        if sample.name == f"weirkeeper_{name}" and labels.items() <= sample.labels.items()
+    )
 
 
 def test_ends_that_lose_a_deadlock_are_written_again(queue: TestQueue) -> None:
@@ -49,6 +62,8 @@ def test_ends_that_lose_a_deadlock_are_written_again(queue: TestQueue) -> None:
     for job in jobs:
         assert queue.final(str(job))["outcome"] == "completed"
         assert len(queue.effects(str(job))) == 1
+    assert counted(queue, "db_errors_total", sqlstate_class="40") == 3, "each retry is counted"
+    assert counted(queue, "lease_lost_total") == 0
     assert program.running()
 
 
@@ -73,11 +88,62 @@ def test_ends_are_tried_for_as_long_as_their_rows_are_held(queue: TestQueue, sec
     assert program.running()
 
 
+def test_a_job_that_ended_after_others_took_it_for_lost_runs_again_and_its_first_end_is_refused(
+    queue: TestQueue,
+) -> None:
+    """As when the end cannot be written until the lease is over: a duplicate, and counted as one."""
+    program = queue.start(WEIRKEEPER_CHILDREN="t=1")  # while it runs the job it claims no other
+    job = queue.enqueue("sleep", {"seconds": 5.0})
+    queue.begun(job)
+    [epoch] = queue.ready_epochs()
+    queue.start("--slot", "other")
+    until(lambda: _held(queue, job, epoch), 10, "the database knows that it has begun")
+    assert rescue(queue.conn, {epoch: "lease"}) == {"lease": 1}
+    queue.begun(job, times=2)
+    refused = until(lambda: counted(queue, "lease_lost_total"), 20, "the first end is refused")
+    assert refused == 1
+    assert queue.final(job)["epoch"] != epoch
+    assert queue.outcomes(job) == ["rescued", "completed"]
+    assert [len(queue.effects(job, what)) for what in ("begin", "end")] == [2, 2]
+    assert program.running()
+
+
+def _held(queue: TestQueue, job: str, epoch: int) -> bool:
+    held = (
+        "select 1 from weirkeeper.running where job_id = %s and epoch = %s and started_at < now()"
+    )
+    return queue.conn.execute(held, (job, epoch)).fetchone() is not None
+
+
+def test_a_job_that_finished_after_a_rescuer_looked_ran_once_and_is_told_once(
+    queue: TestQueue,
+) -> None:
+    """The rescuer decides from an old look; the job has ended meanwhile, in its own process."""
+    notices = Notices(queue.url)
+    queue.start()
+    job = queue.enqueue("sleep", {"seconds": 1.0})
+    queue.begun(job)
+    [epoch] = queue.ready_epochs()
+    until(lambda: _held(queue, job, epoch), 10, "the database knows that it has begun")
+    with queue.conn.transaction(force_rollback=True):
+        queue.conn.execute("update weirkeeper.process set beat_at = beat_at - interval '1 hour'")
+        dead = dead_owners(queue.conn, own_epoch=0)
+    assert dead == {epoch: "lease"}
+    end = queue.final(job)
+    assert rescue(queue.conn, dead) == {"lease": 0}
+    assert queue.attempts(job) == [end]
+    assert (end["state"], len(queue.effects(job))) == ("completed", 1)
+    assert notices.heard() == [job]
+    notices.close()
+
+
 def test_jobs_of_a_process_whose_row_is_gone_are_run_again(queue: TestQueue) -> None:
     program = queue.start()
     jobs = [queue.enqueue("sleep", {"seconds": 1.0}) for _ in range(3)]
+    [epoch] = queue.ready_epochs()
     for job in jobs:
         queue.begun(job)
+        until(lambda j=job: _held(queue, j, epoch), 10, "the database knows that it has begun")
     program.send(signal.SIGKILL)
     program.wait(30)
     queue.conn.execute("delete from weirkeeper.process")
@@ -85,6 +151,7 @@ def test_jobs_of_a_process_whose_row_is_gone_are_run_again(queue: TestQueue) -> 
     for job in jobs:
         assert queue.final(job, timeout=30)["outcome"] == "completed"
         assert queue.outcomes(job) == ["rescued", "completed"]
+        assert queue.attempts(job)[0]["state"] == "retryable"
 
 
 MADE = "select pg_get_functiondef('weirkeeper.job_complete'::regproc)"

@@ -183,6 +183,36 @@ def test_a_failure_is_tried_again_on_the_schedule_with_the_same_id(site):
     assert second > first
 
 
+@pytest.mark.parametrize(
+    ("head", "code", "body"),
+    [
+        (b"HTTP/1.1 404 No\r\n", "client_error", "a\0b\ufffd\0"),
+        (b"HTTP/1.1 404 N\0o\r\nX-A: b\0c\r\n", "protocol_error", None),
+    ],
+    ids=["in the body", "in the head"],
+)
+def test_an_answer_with_nul_in_it_is_a_failure_like_any_other(site, head, code, body):
+    """Postgres keeps no NUL in text: its body is kept as bytes, and its head never."""
+    switched = Switched()
+    switched.answer = head + b"Content-Length: 5\r\n\r\na\0b\xff\0"
+    with Receiver(switched) as receiver:
+        site.start()
+        endpoint = site.hooks.endpoint(
+            url=f"http://127.0.0.1:{receiver.port}/", schedule=(1.0, 1.0)
+        )
+        event = site.hooks.event()
+        log = (
+            "select a.state, a.outcome from weirkeeper.attempt a"
+            " join weirkeeper.delivery d using (job_id)"
+        )
+        ends = until(lambda: site.hooks.rows(log), 30, "its job's first run is in the log")
+    assert ends[0] == {"state": "retryable", "outcome": "failed"}
+    assert set(switched.ids) == {event}
+    [delivery] = site.hooks.webhooks.deliveries("me", endpoint)
+    first = site.hooks.webhooks.attempts("me", delivery.id)[0]
+    assert (first.code, first.body) == (code, body)
+
+
 def test_the_last_failure_gives_up_and_says_so(site):
     switched = Switched()
     switched.answer = (
