@@ -14,6 +14,7 @@ from shared.jobs.inspect import Explanation
 from shared.jobs.outages import CAUSE as OUTAGE
 
 READY, SCHEDULED, PARKED, RUNNING, ENDED = "ready", "scheduled", "parked", "running", "ended"
+_WAITING = (READY, SCHEDULED, PARKED)
 MANY = 1000  # jobs ahead in line are counted to this
 
 Facts = Mapping[str, Any]
@@ -33,11 +34,13 @@ def explain(facts: Facts) -> Explanation:
     Args:
         facts: `where`, `state`, and what is known of that place; moments are ISO 8601 text. Those
             that are None are left out of what is told.
-            Always: kind, queue, attempt (tries spent), max_attempts, expires_at, queue_paused_at,
-            kind_paused_at, quarantine (why), processes (alive, that know the kind), children (that
-            they have), busy, cap (of the queue), rate_n, rate_seconds, rate_opens_at (when no more
-            may start now); command, if one runs the kind.
-            ready: ready_at, ahead. scheduled: run_at, why, due; error, cause and evidence of the
+            Always: kind, queue, attempt (tries spent), max_attempts, expires_at, expired (whether
+            that has passed; None = there is none, or it was tried, which overrules it),
+            queue_paused_at, kind_paused_at, quarantine (why), processes (alive, that know the
+            kind), children (that they have), busy, cap (of the queue), rate_n, rate_seconds,
+            rate_opens_at (when no more may start now); command, if one runs the kind.
+            ready: ready_at, ahead (without those of paused kinds), fair (owners take turns: without
+            those of other owners). scheduled: run_at, why, due; error, cause and evidence of the
             last run.
             parked: key, max_n, holders, holder (a job), open_at (only when it is to come), closed
             (True = until it is enabled).
@@ -46,6 +49,8 @@ def explain(facts: Facts) -> Explanation:
             started_at, ended_at.
     """
     reason = _PLACES[facts["where"]](facts)
+    if facts["where"] in _WAITING and facts.get("expired") is not None:
+        reason = _expiring(facts, reason)
     told = {name: value for name, value in facts.items() if value is not None}
     return Explanation(
         sentence=" ".join(reason.sentence.split()),
@@ -63,33 +68,43 @@ def _ready(facts: Facts) -> Reason:
     if held_up:
         return held_up
     ahead, busy, children = facts["ahead"], facts["busy"], facts["children"]
-    if not ahead and busy < children:
+    if not ahead and busy < children and not facts.get("fair"):
         return Reason(f"{line}; it is next, and a child is free for it.", "a child")
     before = f"{ahead} or more" if ahead >= MANY else str(ahead)
     jobs = "job is" if ahead == 1 else "jobs are"
+    others = (
+        f", not counting other owners of kind {facts['kind']}, who take turns,"
+        if facts.get("fair")
+        else ","
+    )
     return Reason(
-        f"{line}: {before} {jobs} before it, and {busy} of {children} children are busy.", "a child"
+        f"{line}: {before} {jobs} before it{others} and {busy} of {children} children are busy.",
+        "a child",
+    )
+
+
+def _expiring(facts: Facts, reason: Reason) -> Reason:
+    """A job that is to start by a moment."""
+    at = facts["expires_at"]
+    if not facts["expired"]:
+        told = f"{reason.sentence} If it has not started by {at}, it is discarded."
+        return reason._replace(sentence=told)
+    nobody = "" if facts["processes"] else "; none that knows its kind is running"
+    return Reason(
+        f"It expired at {at}, before it was tried: a process of queue {facts['queue']} discards it "
+        f"at its next look{nobody}.",
+        "its end",
     )
 
 
 def _held_up(facts: Facts) -> Reason | None:
     """What would keep a job from being claimed, whenever its time comes."""
-    if facts.get("quarantine"):
-        name = facts["kind"]
-        return Reason(
-            f"It waits because kind {name} has been quarantined since {facts['kind_paused_at']} "
-            f"({facts['quarantine']}); `weirkeeper resume --kind {name}` lets it run.",
-            "resume",
-        )
-    for what in ("queue", "kind"):
-        since = facts[f"{what}_paused_at"]
-        if since:
-            name = facts[what]
-            return Reason(
-                f"It waits because {what} {name} has been paused since {since}; "
-                f"`weirkeeper resume --{what} {name}` lets it run.",
-                "resume",
-            )
+    paused = [what for what in ("queue", "kind") if facts[f"{what}_paused_at"]]
+    if paused:
+        why = " and ".join(_paused(facts, what) for what in paused)
+        resume = " and ".join(f"`weirkeeper resume --{what} {facts[what]}`" for what in paused)
+        lets = "lets" if len(paused) == 1 else "let"
+        return Reason(f"It waits because {why}; {resume} {lets} it run.", "resume")
     if not facts["processes"]:
         return Reason(
             f"It waits for a process: none of queue {facts['queue']} that knows kind "
@@ -97,6 +112,13 @@ def _held_up(facts: Facts) -> Reason | None:
             "a process",
         )
     return None
+
+
+def _paused(facts: Facts, what: str) -> str:
+    name, since = facts[what], facts[f"{what}_paused_at"]
+    if what == "kind" and facts.get("quarantine"):
+        return f"kind {name} has been quarantined since {since} ({facts['quarantine']})"
+    return f"{what} {name} has been paused since {since}"
 
 
 def _limited(facts: Facts, line: str) -> Reason | None:
@@ -225,7 +247,13 @@ def _discarded(facts: Facts) -> str:
 
 
 def _cancelled(facts: Facts) -> str:
-    when = "while it ran" if facts["started_at"] else "before it began"
+    tries = facts["attempt"]
+    if facts["started_at"]:
+        when = "while it ran"
+    elif tries:
+        when = f"while it waited, after {tries} of {facts['max_attempts']} attempts"
+    else:
+        when = "before it began"
     return f"It was cancelled by hand at {facts['ended_at']}, {when}"
 
 

@@ -32,6 +32,7 @@ def _always(store: Store, row: Row) -> dict[str, Any]:
         "attempt": row.attempt,
         "max_attempts": row.max_attempts,
         "expires_at": _told(row.opts.expires_at),
+        "expired": _expired(store, row),
         "processes": 1,  # run_due: one that runs one job at a time
         "children": 1,
         "busy": sum(other.where == HELD for other in store.rows.values()),
@@ -64,7 +65,8 @@ def _of_place(store: Store, row: Row) -> dict[str, Any]:
     return {
         "where": places.READY,
         "ready_at": _told(row.ready_at),
-        "ahead": store.line.ahead(row),
+        "ahead": store.line.ahead(row, lambda other: ("kind", other.kind.name) in store.paused),
+        "fair": row.kind.fair or None,
     }
 
 
@@ -106,6 +108,12 @@ def _ended(row: Row) -> dict[str, Any]:
         "started_at": last.started_at,
         "ended_at": last.finished_at,
     }
+
+
+def _expired(store: Store, row: Row) -> bool | None:
+    """Whether it is too late to start; None = that does not matter: no moment, or it was tried."""
+    at = row.opts.expires_at
+    return None if at is None or row.log else at <= store.clock.wall()
 
 
 def _told(moment: datetime | None) -> str | None:

@@ -32,7 +32,7 @@ class Line:
         heapq.heappush(self._ready, (row.priority, row.seq, row))
         if row.kind.fair:
             owners = self._turns.setdefault(_lane(row), {})
-            owners.setdefault(row.opts.owner_id or "", deque()).append((row.seq, row))
+            owners.setdefault(_owner(row), deque()).append((row.seq, row))
 
     def schedule(self, row: Row, due: datetime, why: str) -> None:
         """Let a job wait for its time."""
@@ -55,11 +55,20 @@ class Line:
             heapq.heappop(self._scheduled)
         return None
 
-    def ahead(self, row: Row) -> int:
-        """How many stand before a job."""
+    def ahead(self, row: Row, skipped: Callable[[Row], bool]) -> int:
+        """How many stand before a job, but for those that are skipped and other owners of its lane.
+
+        Args:
+            row: the job, in line.
+            skipped: whether another one starts nothing now.
+        """
         place = (row.priority, row.seq)
         return sum(
-            other.where == READY and (priority, seq) < place and other.seq == seq
+            other.where == READY
+            and (priority, seq) < place
+            and other.seq == seq
+            and not skipped(other)
+            and not (row.kind.fair and _lane(other) == _lane(row) and _owner(other) != _owner(row))
             for priority, seq, other in self._ready
         )
 
@@ -108,3 +117,7 @@ class Line:
 
 def _lane(row: Row) -> tuple[str, int]:
     return row.kind.name, row.priority
+
+
+def _owner(row: Row) -> str:
+    return row.opts.owner_id or ""

@@ -64,6 +64,10 @@ def rules() -> tuple[Rule, ...]:
             statement("verify/mend_ended_but_waits"),
         ),
         Rule("job_nowhere", statement("verify/job_nowhere"), statement("verify/mend_job_nowhere")),
+        Rule("row_astray", statement("verify/row_astray"), statement("verify/mend_row_astray")),
+        Rule("unique_kept", statement("verify/unique_kept"), statement("verify/mend_unique_kept")),
+        Rule("unique_lost", statement("verify/unique_lost"), statement("verify/mend_unique_lost")),
+        Rule("expiry_lost", statement("verify/expiry_lost"), statement("verify/mend_expiry_lost")),
         Rule("running_without_owner", statement("verify/running_without_owner")),
         Rule(
             "parked_without_key",

@@ -163,3 +163,39 @@ def test_32_explain_tells_where_and_until_when(bench: Bench) -> None:
         # That its child has begun is written a moment later.
         until(lambda: explain(running).waits_for == "its end", 10, "it is known to have begun")
         assert explain(running).where == "running"
+
+
+def test_32_explain_counts_who_really_goes_first(bench: Bench) -> None:
+    """Neither jobs of a paused kind nor, where owners take turns, those of other owners."""
+    with bench.paused(queue="one"):
+        urgent = bench.enqueue("ordered", priority=1)
+        many = [bench.enqueue("fair", owner_id="ada") for _ in range(3)]
+        other = bench.enqueue("fair", owner_id="eve")
+
+        def ahead(job: str) -> int:
+            found: int = bench.inspector.explain(job).facts["ahead"]
+            return found
+
+        assert [ahead(job) for job in (urgent, *many, other)] == [0, 1, 2, 3, 1]
+        with bench.paused(kind="c.ordered"):
+            assert [ahead(job) for job in (*many, other)] == [0, 1, 2, 0]
+    assert bench.final(other).state == "completed"
+
+
+def test_32_explain_tells_when_a_job_expires(bench: Bench) -> None:
+    explain, later = bench.inspector.explain, bench.engine.now() + timedelta(hours=1)
+    moment = later.isoformat(timespec="milliseconds")
+    waiting = bench.enqueue("unclaimed", expires_at=later)
+    assert f"If it has not started by {moment}, it is discarded." in explain(waiting).sentence
+    late = bench.enqueue("unclaimed", expires_at=bench.engine.now() - timedelta(hours=1))
+    assert explain(late).waits_for == "its end"
+    assert "before it was tried" in explain(late).sentence
+    # Once it was tried, that it is late does not matter any more.
+    past = bench.engine.now() + timedelta(seconds=0.3)
+    tried = bench.enqueue("answer", {"answer": "snooze", "seconds": 3600}, expires_at=past)
+    bench.engine.until(lambda: bench.effects(tried), "it was tried")
+    bench.engine.until(lambda: explain(tried).where == "scheduled", "it waits again")
+    assert "expired" not in explain(tried).facts
+    assert "discarded" not in explain(tried).sentence
+    for job in (waiting, late, tried):
+        bench.inspector.cancel(job)

@@ -177,4 +177,26 @@ def test_jobs_of_other_kinds_are_before_it_only_when_their_priority_is_first(ste
     for priority in (1, 2, 2, 3):
         steps.enqueue("t.sleep", {"seconds": 0}, priority=priority)
     steps.enqueue()
-    assert steps.inspector.explain(steps.enqueue()).facts["ahead"] == 2
+    last = steps.enqueue()
+    assert steps.inspector.explain(last).facts["ahead"] == 2
+    steps.inspector.pause(kind="t.sleep")
+    assert steps.inspector.explain(last).facts["ahead"] == 1, "those of a paused kind start nothing"
+
+
+def test_a_long_line_of_other_owners_is_not_read(steps):
+    life(steps)
+    fill(steps, 3000)
+    steps.conn.execute("update weirkeeper.ready set owner_id = 'ada'")
+    steps.conn.execute("update weirkeeper.kind set fair = true where name = 't.ok'")
+    jobs = [steps.enqueue(owner_id="eve") for _ in range(3)]
+    steps.conn.execute("analyze")
+    assert [steps.inspector.explain(job).facts["ahead"] for job in jobs] == [0, 1, 2]
+    with steps.conn.transaction():
+        steps.conn.execute(statement("inspector/bound"))
+        rows = steps.conn.execute(
+            "explain (analyze, timing off, costs off) " + statement("inspector/explain"),
+            {"id": jobs[2], "many": 100},
+        )
+        plan = "\n".join(row[0] for row in rows)
+    assert "Index Only Scan using ready_owner" in plan or "Index Scan using ready_owner" in plan
+    assert max(int(n) for n in re.findall(r"on ready .*rows=(\d+)", plan)) <= 3, plan

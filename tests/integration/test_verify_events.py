@@ -2,38 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
-from shared.postgres.connect import Connection, Use, connect
+from shared.postgres.connect import Connection
 from shared.postgres.relay import PostgresOutbox
-from shared.postgres.verify import repair, violations
+from shared.postgres.verify import violations
+from tests.support.verifying import DAY, broken, conn_fixture, event, mended
 
-DAY = 86_400.0
-
-
-@pytest.fixture
-def conn(database_url: str) -> Iterator[Connection]:
-    with connect(database_url, "test", Use.HANDLER) as opened:
-        # Of one subscription, so that what is told is told once.
-        opened.execute("delete from weirkeeper.route where subscription = 'webhook.fanout'")
-        yield opened
-
-
-def broken(conn: Connection) -> list[tuple[str, str]]:
-    return sorted((v.rule, v.subject) for v in violations(conn, DAY))
-
-
-def mended(conn: Connection) -> list[tuple[str, str, str]]:
-    return [(m.rule, m.subject, m.done) for m in repair(conn, DAY)]
-
-
-def event(conn: Connection) -> str:
-    row = conn.execute(
-        "select weirkeeper.record_event('corpus.note.changed', null, 'a')"
-    ).fetchone()
-    return str(row[0])
+__all__ = ["conn_fixture"]
 
 
 def relayed(conn: Connection, hours: float = 0) -> str:

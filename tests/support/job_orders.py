@@ -188,11 +188,10 @@ def _scheduled(conn: Connection) -> Jobs:
 def _expiring(conn: Connection) -> Jobs:
     """In line, never tried, and to be started before now."""
     jobs = _enqueue(conn)
-    past = "now() - interval '1 s'"
-    conn.execute(f"update weirkeeper.job set expires_at = {past}")
+    conn.execute("update weirkeeper.job set expires_at = now() - interval '1 s'")
     conn.execute(
-        f"insert into weirkeeper.expiry (queue, expires_at, job_id)"
-        f" select queue, {past}, id from weirkeeper.job"
+        "insert into weirkeeper.expiry (queue, expires_at, job_id)"
+        " select queue, expires_at, id from weirkeeper.job"
     )
     return jobs
 

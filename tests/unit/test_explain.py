@@ -66,6 +66,56 @@ CASES = [
         "`weirkeeper resume --kind mail.send` lets it run."),
         "resume", None,
     ),
+    (
+        {**READY, "queue_paused_at": "T4", "kind_paused_at": "T5"},
+        ("It waits because queue notify has been paused since T4 and kind mail.send has been paused "
+        "since T5; `weirkeeper resume --queue notify` and `weirkeeper resume --kind mail.send` let it "
+        "run."),
+        "resume", None,
+    ),
+    (
+        {**READY, "queue_paused_at": "T4", "kind_paused_at": "T5", "quarantine": "5 deaths"},
+        ("It waits because queue notify has been paused since T4 and kind mail.send has been "
+        "quarantined since T5 (5 deaths); `weirkeeper resume --queue notify` and "
+        "`weirkeeper resume --kind mail.send` let it run."),
+        "resume", None,
+    ),
+    (
+        {**READY, "ahead": 3, "fair": True},
+        ("It has been in line on queue notify since T0: 3 jobs are before it, not counting other "
+        "owners of kind mail.send, who take turns, and 2 of 2 children are busy."),
+        "a child", None,
+    ),
+    (
+        {**READY, "busy": 1, "fair": True},
+        ("It has been in line on queue notify since T0: 0 jobs are before it, not counting other "
+        "owners of kind mail.send, who take turns, and 1 of 2 children are busy."),
+        "a child", None,
+    ),
+    # to be started by a moment
+    (
+        {**READY, "busy": 1, "expires_at": "T6", "expired": False},
+        ("It has been in line on queue notify since T0; it is next, and a child is free for it. If it "
+        "has not started by T6, it is discarded."),
+        "a child", None,
+    ),
+    (
+        {**LATER, "expires_at": "T6", "expired": False},
+        "It was enqueued for later: it runs at T9. If it has not started by T6, it is discarded.",
+        "time", "T9",
+    ),
+    (
+        {**PARKED, "expires_at": "T6", "expired": True},
+        ("It expired at T6, before it was tried: a process of queue notify discards it at its next "
+        "look."),
+        "its end", None,
+    ),
+    (
+        {**READY, **NOBODY, "expires_at": "T6", "expired": True},
+        ("It expired at T6, before it was tried: a process of queue notify discards it at its next "
+        "look; none that knows its kind is running."),
+        "its end", None,
+    ),
     # scheduled
     (LATER, "It was enqueued for later: it runs at T9.", "time", "T9"),
     (
@@ -192,8 +242,12 @@ CASES = [
         "It was cancelled by hand at T5, while it ran.", None, None,
     ),
     (
-        {**ENDED, "state": "cancelled", "outcome": "cancelled", "started_at": None},
+        {**ENDED, "state": "cancelled", "outcome": "cancelled", "started_at": None, "attempt": 0},
         "It was cancelled by hand at T5, before it began.", None, None,
+    ),
+    (
+        {**ENDED, "state": "cancelled", "outcome": "cancelled", "started_at": None, "attempt": 2},
+        "It was cancelled by hand at T5, while it waited, after 2 of 3 attempts.", None, None,
     ),
 ]  # fmt: skip
 

@@ -1,8 +1,10 @@
 -- Everything that explains where one job is, in one look. Locks nothing. What is counted stops at
--- %(many)s; jobs ahead are those of lanes with a smaller priority, and those before it in its own.
+-- %(many)s; jobs ahead are those of lanes with a smaller priority that are not paused, and those before
+-- it in its own; of a kind whose owners take turns, those of its owner.
 -- Indexes: job_pkey, running_pkey, ready_job_id_key, ready_pkey, scheduled_pkey, parked_pkey,
--- attempt_pkey, key_pkey, kind_pkey, queue_pkey, rate_start_at, running_key, ready_key, paused_pkey, process_pkey. `running` and `process` are small.
-select j.kind, j.queue, j.max_attempts, j.expires_at, nullif(d.command, '{}') as command,
+-- attempt_pkey, key_pkey, kind_pkey, queue_pkey, rate_start_at, running_key, ready_key, ready_owner, paused_pkey, process_pkey. `running` and `process` are small.
+select j.kind, j.queue, j.max_attempts, j.expires_at,
+       case when tries.tried is null then j.expires_at <= clock_timestamp() end as expired, nullif(d.command, '{}') as command,
        case when r.job_id is not null then 'running'
             when y.job_id is not null then 'ready'
             when s.job_id is not null then 'scheduled'
@@ -14,7 +16,7 @@ select j.kind, j.queue, j.max_attempts, j.expires_at, nullif(d.command, '{}') as
        kp.quarantine,
        live.processes, live.children, busy.n as busy,
        cap.cap, d.rate_n, (d.rate_ms / 1000.0)::float8 as rate_seconds, rate.opens_at as rate_opens_at,
-       y.ready_at, ahead.n as ahead,
+       y.ready_at, ahead.n as ahead, case when y.owner_id is not null then true end as fair,
        s.run_at, s.why, s.run_at <= clock_timestamp() as due,
        p.key, case when p.job_id is not null then coalesce(d.max_per_key, 1) end as max_n,
        held.n as holders, held.holder,
@@ -46,6 +48,10 @@ left join lateral (
   from weirkeeper.attempt l where l.job_id = j.id order by l.run desc limit 1
 ) a on true
 left join lateral (
+  select true as tried from weirkeeper.attempt l
+  where l.job_id = j.id and (l.started_at is not null or l.outcome <> 'rescued') limit 1
+) tries on j.expires_at is not null
+left join lateral (
   select f.at + make_interval(secs => d.rate_ms / 1000.0) as opens_at
   from (
     select t.at, t.total - t.n as before from weirkeeper.rate_start t
@@ -74,12 +80,19 @@ left join lateral (
   cross join generate_series(1, y.priority) as priority (n)
   cross join lateral (
     select count(*) as n from (
-      select from weirkeeper.ready b
-      where b.queue = y.queue and b.kind = other.name and b.priority = priority.n
-        and b.seq < case when priority.n = y.priority then y.seq else 9223372036854775807 end
-      limit %(many)s) c
+      (select from weirkeeper.ready b
+       where b.queue = y.queue and b.kind = other.name and b.priority = priority.n
+         and b.seq < case when priority.n = y.priority then y.seq else 9223372036854775807 end
+         and (priority.n < y.priority or y.owner_id is null)
+       limit %(many)s)
+      union all
+      (select from weirkeeper.ready b
+       where b.queue = y.queue and b.kind = other.name and b.priority = priority.n
+         and b.owner_id = y.owner_id and b.seq < y.seq and priority.n = y.priority
+       limit %(many)s)) c
   ) lane
   where other.queue = y.queue and (priority.n < y.priority or other.name = y.kind)
+    and not exists (select from weirkeeper.paused z where z.what = 'kind' and z.name = other.name)
 ) ahead on y.job_id is not null
 left join lateral (
   select count(*)::integer as n, min(b.job_id)::text as holder

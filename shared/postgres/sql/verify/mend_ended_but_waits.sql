@@ -1,6 +1,6 @@
 -- Takes such jobs out of line: their end has been told. A retry by hand changes the last word in the
--- transaction that puts a job in line, so none of those is touched.
--- Indexes: the unique ones of the three tables on job_id, attempt_pkey.
+-- transaction that puts a job in line, so none of those is touched. What still runs is not stopped; its
+-- end is dropped, as that of a lost lease. Indexes: the unique ones of the four tables on job_id, attempt_pkey.
 with ended as materialized (
   select i.id
   from unnest(%(ids)s::text[]::bigint[]) i (id)
@@ -14,6 +14,8 @@ with ended as materialized (
   delete from weirkeeper.scheduled s using ended e where s.job_id = e.id returning s.job_id
 ), lot as (
   delete from weirkeeper.parked p using ended e where p.job_id = e.id returning p.job_id
+), held as (
+  delete from weirkeeper.running r using ended e where r.job_id = e.id returning r.job_id
 )
-select g.job_id::text, 'taken out of line'
-from (table line union table clock union table lot) g
+select g.job_id::text, 'taken out'
+from (table line union table clock union table lot union table held) g

@@ -1,8 +1,10 @@
--- Puts such jobs back in line, and says so in their log, as a rescue would; no attempt is spent. The
+-- Puts such jobs back in line (one that was enqueued for later and never tried: where it waits for its time),
+-- and says so in their log, as a rescue would; no attempt is spent. The
 -- entry comes first: a transaction has an id before it draws a number of the line.
--- Indexes: job_pkey, attempt_pkey, ready_job_id_key.
+-- Indexes: job_pkey, attempt_pkey, ready_job_id_key, scheduled_pkey.
 with lost as materialized (
-  select j.*, coalesce(a.attempt, 0) as tries, coalesce(a.run, 0) + 1 as next_run
+  select j.*, coalesce(a.attempt, 0) as tries, coalesce(a.run, 0) + 1 as next_run,
+         a.run is null and coalesce(j.run_at > clock_timestamp(), false) as later
   from weirkeeper.job j
   left join lateral (
     select l.attempt, l.run, l.state from weirkeeper.attempt l
@@ -25,8 +27,19 @@ with lost as materialized (
   select l.queue, l.kind, l.priority, g.job_id, g.attempt, g.run,
          weirkeeper.fair_owner(l.kind, g.job_id)
   from logged g join lost l on l.id = g.job_id
+  where not l.later
+  returning job_id, queue
+), put_off as (
+  insert into weirkeeper.scheduled (job_id, run_at, queue, kind, priority, attempt, run, why)
+  select g.job_id, l.run_at, l.queue, l.kind, l.priority, g.attempt, g.run, 'delay'
+  from logged g join lost l on l.id = g.job_id
+  where l.later
   returning job_id, queue
 ), woken as (
-  select count(weirkeeper.wake_queue(q.queue)) from (select distinct queue from placed) q
+  select count(weirkeeper.wake_queue(q.queue)) 
+  from (select queue from placed union select queue from put_off) q
 )
-select p.job_id::text, 'put in line' from placed p cross join woken
+select p.job_id::text, p.said
+from (select job_id, 'put in line' as said from placed
+      union all select job_id, 'put off until its time' from put_off) p
+cross join woken
