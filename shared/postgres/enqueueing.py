@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, LiteralString, NamedTuple
 
-from shared.jobs.options import EnqueueOpts, Unique, check_options, checked_args
+from shared.jobs.options import Unique, check_options, checked_args
+from shared.jobs.port import DEFAULTS, EnqueueOpts
 from shared.jobs.trace import carried
 from shared.jsonvalue import encode_object
 from shared.postgres.statements import statement
@@ -21,6 +22,7 @@ class Texts(NamedTuple):
     """The statements that both adapters send."""
 
     enqueue: LiteralString
+    enqueue_with_options: LiteralString
     open_staging: LiteralString
     stage: LiteralString
     enqueue_staged: LiteralString
@@ -31,6 +33,7 @@ def texts() -> Texts:
     """Read at the first use: a schema's name that cannot work is no failed import."""
     return Texts(
         enqueue=statement("jobs/enqueue"),
+        enqueue_with_options=statement("jobs/enqueue_with_options"),
         open_staging=statement("jobs/open_staging"),
         stage=statement("jobs/stage"),
         enqueue_staged=statement("jobs/enqueue_staged"),
@@ -41,13 +44,20 @@ CHUNK = 256  # rows handed to the driver at once
 _NOT_UNIQUE = Unique()
 
 
-def one(kind: str, args: Mapping[str, Any], opts: EnqueueOpts) -> dict[str, Any]:
-    """Parameters of jobs/enqueue.
+def one(
+    kind: str, args: Mapping[str, Any], opts: EnqueueOpts
+) -> tuple[LiteralString, dict[str, Any]]:
+    """The statement that adds one job, and its parameters.
+
+    Nearly all jobs have no options: none is looked at, sent or read for these.
 
     Raises:
         InvalidArguments: args or options that cannot be stored.
     """
-    return {"args": checked_args(kind, args), **options(kind, opts)}
+    given: dict[str, Any] = {"kind": kind, "args": checked_args(kind, args)}
+    if opts is DEFAULTS:
+        return texts().enqueue, {**given, "trace": carried(None)}
+    return texts().enqueue_with_options, {**given, **options(kind, opts)}
 
 
 def options(kind: str, opts: EnqueueOpts) -> dict[str, Any]:

@@ -7,8 +7,7 @@ layer and the services' loops decide by that flag alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 import psycopg
 
@@ -89,12 +88,25 @@ def translate(error: psycopg.Error) -> WeirkeeperError:
     return DatabaseRefused(label) if state[:2] in _BLAMELESS_CLASSES else ValuesRefused(label)
 
 
-@contextmanager
-def translated() -> Iterator[None]:
-    """Run adapter code; raise ours from psycopg's errors."""
-    try:
-        yield
-    except psycopg.Error as error:
-        ours = translate(error)
-        ours.sqlstate = error.sqlstate or ""
-        raise ours from error
+class translated:  # noqa: N801 - read as a word: `with translated():`
+    """Run adapter code; raise ours from psycopg's errors.
+
+    No generator: it stands around every statement, and would cost more than the values do.
+    """
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """Raise ours from psycopg's."""
+        if isinstance(error, psycopg.Error):
+            ours = translate(error)
+            ours.sqlstate = error.sqlstate or ""
+            raise ours from error

@@ -30,9 +30,9 @@ class PostgresJobs:
 
     def enqueue(self, kind: str, args: Mapping[str, Any], opts: EnqueueOpts = DEFAULTS) -> str:
         """Add a job; see shared.jobs.port.Jobs.enqueue."""
-        params = enqueueing.one(kind, args, opts)
+        text, params = enqueueing.one(kind, args, opts)
         with translated(), self._conn.cursor(row_factory=tuple_row) as cursor:
-            row: Any = cursor.execute(enqueueing.texts().enqueue, params).fetchone()
+            row: Any = cursor.execute(text, params).fetchone()
             return str(row[0])
 
     def enqueue_many(

@@ -28,10 +28,10 @@ class PostgresAsyncJobs:
         self, kind: str, args: Mapping[str, Any], opts: EnqueueOpts = DEFAULTS
     ) -> str:
         """Add a job; see shared.jobs.port.Jobs.enqueue."""
-        params = enqueueing.one(kind, args, opts)
+        text, params = enqueueing.one(kind, args, opts)
         with translated():
             async with self._conn.cursor(row_factory=tuple_row) as cursor:
-                await cursor.execute(enqueueing.texts().enqueue, params)
+                await cursor.execute(text, params)
                 row: Any = await cursor.fetchone()
         return str(row[0])
 

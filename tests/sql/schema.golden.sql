@@ -321,7 +321,7 @@ table weirkeeper.job  -- Payload and limits of a job; immutable, pruned. No even
   constraint job_max_attempts_check CHECK ((max_attempts >= 1))
   constraint job_owner_id_check CHECK ((length(owner_id) <= 200))
   constraint job_priority_check CHECK (((priority >= 1) AND (priority <= 4)))
-  constraint job_run_at_check CHECK (weirkeeper.is_moment(run_at))
+  constraint job_run_at_check CHECK (((run_at > '0001-01-02 00:00:00+00'::timestamp with time zone) AND (run_at < '9999-12-31 00:00:00+00'::timestamp with time zone)))
   constraint job_timeout_ms_check CHECK ((timeout_ms > 0))
   constraint job_trace_check CHECK ((length(trace) <= 200))
   constraint job_pkey PRIMARY KEY (id)
@@ -554,7 +554,7 @@ table weirkeeper.scheduled  -- Jobs that wait for their time; promoted in batche
   run integer not null
   why text not null
   constraint scheduled_attempt_check CHECK ((attempt >= 0))
-  constraint scheduled_run_at_check CHECK (weirkeeper.is_moment(run_at))
+  constraint scheduled_run_at_check CHECK (((run_at > '0001-01-02 00:00:00+00'::timestamp with time zone) AND (run_at < '9999-12-31 00:00:00+00'::timestamp with time zone)))
   constraint scheduled_run_check CHECK ((run >= 0))
   constraint scheduled_why_check CHECK ((why = ANY (ARRAY['delay'::text, 'retry'::text, 'snooze'::text])))
   constraint scheduled_pkey PRIMARY KEY (job_id)
@@ -685,7 +685,7 @@ function weirkeeper.endpoint_key(endpoint_id bigint) returns text
 
 function weirkeeper.enqueue(kind text, args jsonb DEFAULT '{}'::jsonb, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true, concurrency_key text DEFAULT NULL::text) returns bigint
   plpgsql volatile
-  sha256 baae6b3eeb721a77bdbdd40164a45f3881f2184a1733f63905393b37383a8b5f  -- Adds a job in the caller's transaction; returns its id, or that of the same unique one. WK001, WK002, WK004, WK005.
+  sha256 4a0a4b60e9816170ef987015ade0d57443d898c04f2bad7e637e2c26adf37f1a  -- Adds a job in the caller's transaction; returns its id, or that of the same unique one. WK001, WK002, WK004, WK005.
 
 function weirkeeper.enqueue_many(kind text, args jsonb[], run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true, concurrency_key text DEFAULT NULL::text) returns bigint[]
   plpgsql volatile
@@ -694,6 +694,10 @@ function weirkeeper.enqueue_many(kind text, args jsonb[], run_at timestamp with 
 function weirkeeper.enqueue_staged(kind text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true, concurrency_key text DEFAULT NULL::text) returns bigint[]
   plpgsql volatile
   sha256 f6da6ea5fa3789b2caeac3e1d4544358cad19a283b5e8d47fbc16f538a221783  -- Adds a job for each staged row, in order of n; returns their ids. WK001, WK002, WK004, WK005.
+
+function weirkeeper.enqueue_with_options(kind text, args jsonb, run_at timestamp with time zone, priority integer, owner_id text, awaited boolean, max_attempts integer, timeout_ms integer, trace text, tags text[], expires_at timestamp with time zone, unique_by_args boolean, unique_by text[], unique_period interval, unique_states text[], unique_wait boolean, concurrency_key text) returns bigint
+  plpgsql volatile
+  sha256 3633a71a3591f90142de66d58e5d5040134c3b0978407c40118ffa10acc42ede  -- Internal: adds a job of which more is to be looked at than enqueue does at once.
 
 function weirkeeper.event_complete() returns trigger
   plpgsql volatile
