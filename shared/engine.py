@@ -76,7 +76,7 @@ app = App(
         ),
         EventType(
             "webhook.endpoint.disabled",
-            "An endpoint was disabled by its answers: it is gone, or failed for five days.",
+            "An endpoint was disabled: it is gone, failed for five days, or may not be called.",
             "webhook://<endpoint id>",
         ),
     ),

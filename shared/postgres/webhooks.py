@@ -125,6 +125,9 @@ class PostgresWebhooks(PostgresWebhookLog, PostgresReplays):
         params = {"id": number(endpoint_id), "owner_id": owner_id}
         with translated(), self._conn.transaction():
             self._lock(params, endpoint_id)
+            found = self.get(owner_id, endpoint_id)
+            if found.disabled_reason == "blocked":  # it would be again, one delivery later
+                self._rules.check_url(found.url)
             self._run("endpoints/enable", params)
 
     def send_test(self, owner_id: str, endpoint_id: str) -> str:

@@ -32,8 +32,9 @@ class Action:
             "wait" spends none and comes back after the pause.
         code: for the attempt's row: "" after a success, else a short word out of a closed set.
         pause: seconds in which the whole endpoint is not called; 0 = none.
-        disables: why the endpoint is disabled now ("gone"); "" = it is not. Its waiting deliveries
-            are held, this one too; the owner is told.
+        disables: why the endpoint is disabled now ("gone"), or, with `tries`, after the last of
+            them ("blocked"); "" = it is not. Its waiting deliveries are held, this one too; the
+            owner is told.
         tries: at most so many attempts in all, whatever the schedule says; None = the schedule.
         loud: shown to the owner as something that will not mend itself.
     """
@@ -54,11 +55,13 @@ class Answer:
         status: of the answer; None = there was none.
         error: a code of `shared.webhooks.codes.ERRORS`; "" = there was an answer.
         retry_after: seconds asked for (`schedule.retry_after`); None = not asked, or unreadable.
+        by_url: a rule forbids the URL itself, whatever its name resolves to.
     """
 
     status: int | None
     error: str = ""
     retry_after: float | None = None
+    by_url: bool = False
 
 
 Fits = Callable[[Answer], bool]
@@ -77,7 +80,15 @@ def _asked(*statuses: int) -> Fits:
 
 
 TABLE: tuple[tuple[Fits, Action], ...] = (
-    (lambda answer: answer.error == BLOCKED, Action("failure", BLOCKED, tries=BLOCKED_TRIES)),
+    # Refused for good, but not at once: a setting may be wrong for a moment, or in one process.
+    (
+        lambda answer: answer.by_url,
+        Action("failure", BLOCKED, disables="blocked", tries=BLOCKED_TRIES, loud=True),
+    ),
+    (
+        lambda answer: answer.error == BLOCKED,
+        Action("failure", BLOCKED, tries=BLOCKED_TRIES, loud=True),
+    ),
     # The code is the error's.
     (lambda answer: answer.error in ERRORS, Action("failure", "", pause=SHORT_PAUSE)),
     (_hundred(2), Action("success", "")),

@@ -15,11 +15,12 @@ _WHY = {
     "manual": "is paused",
     "gone": "answered that it is gone, and is disabled",
     "failing": "failed for five days, and is disabled",
-    "blocked": "stands at an address that may not be reached, and is disabled",
+    "blocked": "has a URL that may not be called here, and is disabled",
 }
 # Of codes that will not mend themselves (shared.webhooks.answers.LOUD): what to do.
 ADVICE = {
     "redirect_not_followed": "a redirect is never followed: change the URL",
+    "blocked_target": "change the URL: `weirkeeper webhooks check-url` names the rule",
     "gone": "resume it once it is back",
     "too_large": "have the receiver take larger bodies",
 }

@@ -65,6 +65,7 @@ def test_each_call_asks_once_and_judges_what_it_hears():
     assert names.asked == 9, "a name was resolved twice for one call"
     assert [one.status for one in found[::3]] == [200] * 3
     blocked = [one for one in found if one.status is None]
+    assert not any(one.by_url for one in blocked)  # tomorrow's answer may be another
     assert {(one.error, one.rule) for one in blocked} == {("blocked_target", "ip")}
     assert all(one.hidden == "127.0.0.1" and "127.0.0.1" not in one.told for one in blocked)
 
@@ -199,5 +200,6 @@ def test_a_url_that_is_refused_asks_nobody(client):
     client = GuardedClient(r.local_policy(), resolver=names)
     found = post(client, "https://user:pw@receiver.example.org/")
     assert (found.error, found.rule, found.times) == ("blocked_target", "userinfo", {})
+    assert found.by_url
     assert "pw" not in found.told
     assert names.asked == 0

@@ -63,8 +63,8 @@ def test_what_was_not_sent(given, sentence):
          " last: server_error, status 503; redeliver sends it.")),
         ({**GONE, "disabled_reason": "manual", **LAST},
          "Held: the endpoint is paused since T; last: server_error, status 503."),
-        ({**GONE, "disabled_reason": "blocked"}, "Held: the endpoint stands at an address that may not"
-         " be reached, and is disabled since T." + NOBODY),
+        ({**GONE, "disabled_reason": "blocked"}, "Held: the endpoint has a URL that may not be"
+         " called here, and is disabled since T." + NOBODY),
         ({**GONE, "contact": "a@example.org"}, ("Held: the endpoint answered that it is gone, and is"
          " disabled since T. Its contact, a@example.org, is told of that, if mail is configured.")),
         ({"behind": True}, "Waits for an older event, for the endpoint wants them in order."),

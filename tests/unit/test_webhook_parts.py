@@ -293,7 +293,14 @@ EXPECTED = {
     },
     Answer(404, retry_after=90.0): {**FAILED, "code": "client_error"},
     **{Answer(status): {**FAILED, "code": "strange_status"} for status in (101, 199, 600, 999)},
-    Answer(None, BLOCKED): {**FAILED, "code": BLOCKED, "tries": 3},
+    Answer(None, BLOCKED): {**FAILED, "code": BLOCKED, "tries": 3, "loud": True},
+    Answer(None, BLOCKED, by_url=True): {
+        **FAILED,
+        "code": BLOCKED,
+        "tries": 3,
+        "loud": True,
+        "disables": "blocked",
+    },
     **{
         Answer(None, code): {**FAILED, "code": code, "pause": 30.0}
         for code in ERRORS
@@ -302,7 +309,7 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("answer", EXPECTED, ids=lambda a: f"{a.status} {a.error} {a.retry_after}")
+@pytest.mark.parametrize("answer", EXPECTED, ids=str)
 def test_the_table_of_answers(answer):
     assert judge(answer) == Action(**EXPECTED[answer])
 

@@ -76,6 +76,17 @@ def test_gone_holds_the_delivery_and_disables():
     assert (found.result, found.delay, found.disable) == ("failed", 0.0, "gone")
 
 
+def test_a_url_that_is_refused_for_good_disables_at_the_third_attempt_and_holds_the_delivery():
+    by_url = Exchange(None, "blocked_target", by_url=True)
+    found = [written(by_url, attempts=attempts) for attempts in range(3)]
+    assert [(one.delay, one.disable) for one in found] == [
+        (5.0, None), (300.0, None), (0.0, "blocked"),
+    ]  # fmt: skip
+    assert answered(by_url, attempts=2) == Snooze(0)
+    by_name = written(Exchange(None, "blocked_target"), attempts=2)
+    assert (by_name.delay, by_name.disable) == (None, None)
+
+
 def test_a_lost_lease_leaves_all_to_the_next_try():
     found = written(Exchange(200))
     assert outcome(found, Settled(False, 0, None, None)) == Snooze(1.0)

@@ -25,6 +25,11 @@ from workers.sideeffects.mail.smtp import SmtpMailer
 NO_MAIL = "no mail is configured: set WEIRKEEPER_SMTP_URL and WEIRKEEPER_MAIL_FROM"
 NO_CONTACT = "the endpoint has no contact: weirkeeper webhooks update ID --contact ADDRESS"
 GONE = "the endpoint was removed"
+WHY = {
+    "gone": "it answered that it is gone (410)",
+    "failing": "every attempt of five days failed",
+    "blocked": "its URL may not be called from here, by a rule of this installation",
+}
 
 
 def handle(ctx: Context, _args: Mapping[str, Any], event: Event) -> Outcome:
@@ -79,8 +84,7 @@ def _what(event: Event, endpoint: Notified) -> tuple[str, str]:
                 "disabled; one success prevents it."
             ),
         )
-    gone = event.data.get("reason") == "gone"
-    why = "it answered that it is gone (410)" if gone else "every attempt of five days failed"
+    why = WHY[event.data.get("reason", "failing")]
     return (
         f"Webhook endpoint {endpoint.id} at {host} is disabled",
         (

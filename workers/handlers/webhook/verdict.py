@@ -36,15 +36,16 @@ def report(this: Round, exchange: Exchange, now: datetime) -> Report:
         now: moment of the answer.
     """
     asked = retry_after(exchange.retry_after, now) if exchange.retry_after else None
-    answer = Answer(exchange.status, exchange.error, asked)
+    answer = Answer(exchange.status, exchange.error, asked, exchange.by_url)
     action = judge(answer, discard_client_errors=this.discard_client_errors)
+    disables = action.disables if action.tries is None or _spent(action, this.lease) else ""
     result = {"success": "delivered", "wait": "deferred"}.get(action.outcome, "failed")
     return Report(
         result=result,
         code=exchange.error or action.code or "ok",
-        delay=_delay(action, this.lease, now),
+        delay=0.0 if disables else _delay(action, this.lease, now),  # held, not given up
         pause=action.pause or None,
-        disable=action.disables or None,
+        disable=disables or None,
         url=this.url,
         started_at=this.begun.timestamp(),
         status=exchange.status,
@@ -66,7 +67,7 @@ def outcome(written: Report, settled: Settled, *, strict: bool = False) -> Outco
         return Snooze(1.0)
     if written.result == "delivered":
         return Completed({"sent": True, "status": written.status})
-    if settled.disabled is not None or (written.disable is not None):
+    if settled.disabled is not None or written.disable is not None:
         return Snooze(0)  # held under the endpoint's key until it is enabled
     if written.result == "deferred" and written.delay is not None:
         return Snooze(0 if strict else written.delay)
@@ -86,15 +87,17 @@ def _delay(action: Action, lease: Lease, now: datetime) -> float | None:
     """Seconds to the next try; None = the delivery ends."""
     if action.outcome == "success":
         return None
-    if action.disables:
-        return 0.0  # held, not given up
     schedule = schedule_of(lease)
     if now >= schedule.give_up_at(lease.begun_at):
         return None
     if action.outcome == "wait":
         return action.pause
-    attempt = lease.attempts + 1
-    if action.tries is not None and attempt >= action.tries:
+    if _spent(action, lease):
         return None
-    delay = schedule.delay(attempt)
+    delay = schedule.delay(lease.attempts + 1)
     return None if delay is None else max(delay, action.pause)
+
+
+def _spent(action: Action, lease: Lease) -> bool:
+    """Whether this was the last of the tries that the answer allows."""
+    return action.tries is not None and lease.attempts + 1 >= action.tries

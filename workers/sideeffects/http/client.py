@@ -77,13 +77,13 @@ class GuardedClient:
             return self._exchange(outgoing, target, attempt, limits)
         except Denied as denied:
             return Exchange(
-                None, BLOCKED, denied.rule, denied.why, hidden=denied.address, times=attempt.times
+                None, BLOCKED, denied.rule, denied.why, by_url=True, hidden=denied.address
             )
         except Failed as failed:
             return _without_answer(failed, attempt)
         except httpx.InvalidURL as error:  # another parser than ours: it must not be guessed at
-            twice = Failed(BLOCKED, str(error), "url_parse", "the URL can be read in two ways")
-            return _without_answer(twice, attempt)
+            told = "the URL can be read in two ways"
+            return Exchange(None, BLOCKED, "url_parse", told, by_url=True, hidden=str(error))
         except httpcore.RemoteProtocolError as error:
             return _without_answer(Failed(_strange(attempt), str(error)), attempt)
         except httpcore.NetworkError as error:

@@ -60,6 +60,7 @@ class Exchange:
         error: why none came, a code of shared.webhooks.codes; "" = one came.
         rule: of shared.webhooks.denied, when `error` is "blocked_target".
         told: `error` in words, for the owner of the URL; tells no address.
+        by_url: that rule is about the URL itself: no answer of a name server would change it.
         hidden: more of it for the operator's log alone (addresses, errors of libraries).
         times: seconds by phase (dns, connect, tls, write, ttfb, body); only those that began.
         headers: at most 64 and 8 KiB, as they came, with secrets masked.
@@ -73,6 +74,7 @@ class Exchange:
     error: str = ""
     rule: str = ""
     told: str = ""
+    by_url: bool = False
     hidden: str = field(default="", repr=False)
     times: Mapping[str, float] = field(default_factory=dict)
     headers: tuple[tuple[str, str], ...] = ()
