@@ -1,12 +1,14 @@
 """ADAPTER of the port Webhooks: replays, planned with a count, run in batches, ended at any time.
 
 Used by shared.postgres.webhooks, which is the whole port, and by the handler of `webhook.replay`.
-How far one has come stands in its row, moved on in the transaction that starts the batch.
+A plan lists its events: the log is read once, a stretch a statement, since no index leads from an
+owner to his events (docs/decisions/0026). How far one has come stands in its row, moved on in the
+transaction that starts the batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +22,7 @@ from shared.webhooks.body import Format, Message
 from shared.webhooks.records import Replay
 
 REPLAYED = 4  # priority of what is replayed: the last
+STRETCH = 4096  # pages of the log that one statement reads: 32 MiB, some 20 ms
 
 
 class PostgresReplays(Rows):
@@ -44,9 +47,10 @@ class PostgresReplays(Rows):
                 "since": begin,
                 "until": end,
                 "failed_only": failed_only,
-                "types": self._types(endpoint[0]),
             }
-            return self.replay(owner_id, self._one("webhook_replays/plan", params)[0])
+            plan = self._one("webhook_replays/plan", params)[0]
+            self._collect(plan, self._types(endpoint[0]))
+            return self.replay(owner_id, plan)
 
     def start_replay(self, owner_id: str, replay_id: str) -> Replay:
         """Run a plan."""
@@ -63,6 +67,7 @@ class PostgresReplays(Rows):
         params = {"id": number(replay_id), "owner_id": owner_id}
         with translated():
             self._run("webhook_replays/cancel", params)
+            self._forget(params)
         return self.replay(owner_id, replay_id)
 
     def replay(self, owner_id: str, replay_id: str) -> Replay:
@@ -93,19 +98,17 @@ class PostgresReplays(Rows):
             row: Any = self._one("webhook_replays/next", {"id": replay_id})
             if row is None:
                 return False
-            endpoint_id, owner_id, since, until, failed_only, after_seq, form, patterns = row
+            endpoint_id, failed_only, after_seq, form, patterns = row
             params = {
+                "id": replay_id,
                 "endpoint_id": endpoint_id,
-                "owner_id": owner_id,
-                "since": since,
-                "until": until,
                 "failed_only": failed_only,
                 "after_seq": after_seq,
                 "types": self._types(patterns),
                 "limit": limit,
             }
             events = self._all("webhook_replays/events", params)
-            messages = [Message(*found[1:]) for found in events]
+            messages = [Message(*found[1:-1]) for found in events if found[-1]]
             deliveries = PostgresDeliveries(self._conn)
             started = [
                 deliveries.add(endpoint_id, one.id, body(one, form), "replay", REPLAYED)
@@ -116,7 +119,22 @@ class PostgresReplays(Rows):
             last = events[-1][0] if events else after_seq
             params = {"id": replay_id, "after_seq": last, "sent": sent, "done": done}
             self._run("webhook_replays/advance", params)
+            if done:
+                self._forget(params)
         return not done
+
+    def _forget(self, params: Mapping[str, Any]) -> None:
+        """List nothing any more, where a replay has ended."""
+        self._run("webhook_replays/forget", params)
+
+    def _collect(self, plan: str, types: list[str]) -> None:
+        """List the events of a plan, and note how many they are."""
+        total = 0
+        pages: int = self._one("webhook_replays/pages", {})[0]
+        for page in range(0, pages, STRETCH):
+            params = {"id": plan, "first": f"({page},0)", "behind": f"({page + STRETCH},0)"}
+            total += self._run("webhook_replays/collect", {**params, "types": types})
+        self._run("webhook_replays/counted", {"id": plan, "total": total})
 
     def _types(self, patterns: list[str]) -> list[str]:
         """Names of the declared types that an endpoint wants."""

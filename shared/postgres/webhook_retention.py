@@ -16,7 +16,7 @@ BATCH = 1000
 
 
 def tidy_webhooks(conn: Connection, age: float, enough: Callable[[], bool]) -> dict[str, int]:
-    """Remove secrets that sign no more and deliveries that ended `age` seconds ago; end lost ones.
+    """Remove what is over: secrets, and deliveries and replays of `age` seconds ago; end lost ones.
 
     Args:
         conn: in autocommit mode.
@@ -24,13 +24,14 @@ def tidy_webhooks(conn: Connection, age: float, enough: Callable[[], bool]) -> d
         enough: asked between batches: stop here.
 
     Returns:
-        How many secrets, lost and old, by these names; "whole" is 0 when it was stopped.
+        How many secrets, lost, old and replays, by these names; "whole" is 0 when it was stopped.
     """
-    done = {"secrets": 0, "lost": 0, "old": 0, "whole": 1}
+    done = {"secrets": 0, "lost": 0, "old": 0, "replays": 0, "whole": 1}
     texts = {
         "secrets": statement("endpoints/purge_secrets"),
         "lost": statement("deliveries/end_lost"),
         "old": statement("deliveries/prune"),
+        "replays": statement("webhook_replays/prune"),
     }
     for name, text in texts.items():
         found = BATCH

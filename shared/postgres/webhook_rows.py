@@ -34,8 +34,9 @@ class Rows:
     def _all(self, name: str, params: Mapping[str, Any]) -> list[Any]:
         return self._conn.execute(statement(name), params).fetchall()
 
-    def _run(self, name: str, params: Mapping[str, Any]) -> None:
-        self._conn.execute(statement(name), params)
+    def _run(self, name: str, params: Mapping[str, Any]) -> int:
+        """How many rows it wrote."""
+        return self._conn.execute(statement(name), params).rowcount
 
 
 def position(what: str, given: str) -> int:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import Conflict, InvalidArguments
+from shared.postgres import webhook_replays
 from shared.postgres.webhook_replays import PostgresReplays
+from shared.postgres.webhook_retention import tidy_webhooks
 from shared.webhooks.body import encode
 from tests.support.hooks import Hooks, answered
+from tests.support.plans import Watch
 
 ALWAYS = ("2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z")
 
@@ -92,6 +95,70 @@ def test_a_cancel_holds_from_the_next_batch_on(hooks):
     assert not batch(hooks, plan, 1)
     assert pending(hooks) == 1
     assert hooks.webhooks.cancel_replay("me", plan.id).state == "cancelled"
+
+
+LISTED = "select count(*) as n from weirkeeper.webhook_replay_event"
+# Of 500 owners, as a log fills up.
+CROWD = (
+    "insert into weirkeeper.event (owner_id, type, subject, data)"
+    " select 'owner ' || i %% 500, 'corpus.note.changed', 'wiki://' || i, '{}'"
+    " from generate_series(1, %s) i"
+)
+
+
+def test_a_plan_reads_the_log_a_stretch_a_statement_and_a_batch_looks_up(hooks, monkeypatch):
+    monkeypatch.setattr(webhook_replays, "STRETCH", 16)
+    hooks.conn.execute("alter table weirkeeper.event set (autovacuum_enabled = off)")
+    hooks.conn.execute(CROWD, (10_000,))
+    mine = [hooks.event() for _ in range(3)]
+    one, watch = hooks.endpoint(), Watch(hooks.conn)
+    with watch.plans() as plans:
+        plan = planned(hooks, one)
+    reads = [each for each in plans if "v.ctid >=" in each.text]
+    assert len(reads) > 5
+    # Beside the pages that it reads: the plan's row, and what was listed.
+    assert max(each.pages for each in reads) <= 16 + 30
+    assert not [said for each in plans for said in each.bad(frozenset({"event"}))]
+    plan = hooks.webhooks.start_replay("me", planned(hooks, one).id)
+    assert plan.total == len(mine)
+    with watch.plans() as plans:
+        batch(hooks, plan, 2)
+    [looked] = [each for each in plans if "webhook_replay_event e" in each.text]
+    assert looked.pages <= 40, "the log was read"
+    batch(hooks, plan, 10)
+    sent = hooks.rows("select event_id::text as e from weirkeeper.delivery order by job_id")
+    assert [row["e"] for row in sent] == mine
+
+
+def test_what_is_no_longer_to_be_sent_is_left_out_and_the_rest_goes_on(hooks):
+    one = hooks.endpoint()
+    events = [hooks.event() for _ in range(4)]
+    plan = hooks.webhooks.start_replay("me", planned(hooks, one).id)
+    hooks.conn.execute("delete from weirkeeper.event where id = %s", (events[0],))
+    assert batch(hooks, plan, 1)
+    assert batch(hooks, plan, 1)
+    hooks.webhooks.update("me", one, {"event_types": ["owner.*"]})
+    assert not batch(hooks, plan, 10)
+    done = hooks.webhooks.replay("me", plan.id)
+    assert (done.state, done.total, done.sent) == ("finished", 4, 1)
+
+
+def test_lists_go_with_the_end_and_old_replays_with_time(hooks):
+    for _ in range(3):
+        hooks.event()
+    one = hooks.endpoint()
+    plans = [planned(hooks, one) for _ in range(3)]
+    ended, cancelled = plans[:2]
+    batch(hooks, hooks.webhooks.start_replay("me", ended.id), 10)
+    hooks.webhooks.cancel_replay("me", cancelled.id)
+    running = hooks.webhooks.start_replay("me", planned(hooks, one).id)
+    assert hooks.rows(LISTED)[0]["n"] == 3  # of the plan; what is on its way is not planned
+    assert tidy_webhooks(hooks.conn, 3600, lambda: False)["replays"] == 0
+    hooks.conn.execute("update weirkeeper.webhook_replay set created_at = created_at - interval"
+                       " '2 h', ended_at = ended_at - interval '2 h'")  # fmt: skip
+    assert tidy_webhooks(hooks.conn, 3600, lambda: False)["replays"] == 3
+    assert hooks.webhooks.replay("me", running.id).state == "running"
+    assert hooks.rows(LISTED)[0]["n"] == 0
 
 
 def test_a_plan_runs_once(hooks):

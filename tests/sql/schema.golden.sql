@@ -587,6 +587,13 @@ table weirkeeper.webhook_replay  -- Events that are sent to an endpoint once mor
   constraint webhook_replay_pkey PRIMARY KEY (id)
   CREATE INDEX webhook_replay_endpoint ON weirkeeper.webhook_replay USING btree (endpoint_id, id)
 
+table weirkeeper.webhook_replay_event  -- What a webhook replay sends, in order; goes when it ends. No events: bookkeeping.
+  replay_id bigint not null
+  seq bigint not null
+  event_id uuid not null
+  constraint webhook_replay_event_replay_id_fkey FOREIGN KEY (replay_id) REFERENCES weirkeeper.webhook_replay(id) ON DELETE CASCADE
+  constraint webhook_replay_event_pkey PRIMARY KEY (replay_id, seq, event_id)
+
 sequence weirkeeper.delivery_id_seq bigint start=1 increment=1 cache=1 cycle=False
 
 sequence weirkeeper.endpoint_id_seq bigint start=1 increment=1 cache=1 cycle=False

@@ -1,4 +1,4 @@
-"""Handler of `weirkeeper.tidy_webhooks`: secrets and deliveries whose time is over go. Hourly.
+"""Handler of `weirkeeper.tidy_webhooks`: secrets, deliveries, replays whose time is over. Hourly.
 
 Secrets that an older key of WEIRKEEPER_SECRET has sealed are sealed with the newest.
 Deliveries whose job was ended by hand are ended, too, so that what the log says is true.
@@ -19,7 +19,7 @@ from workers.handlers.maintenance.pace import AGAIN, HOUR, enough
 
 
 def handle(ctx: Context, _args: Mapping[str, Any]) -> Completed | Snooze:
-    """Tidy up; the result counts secrets, lost and old deliveries, and what was sealed anew."""
+    """Tidy up; the result counts secrets, deliveries lost and old, replays, what was sealed."""
     settings = Settings.load()
     stop = enough(ctx)
     with ctx.connection() as conn:
