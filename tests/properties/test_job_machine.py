@@ -23,33 +23,22 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from shared.app import load_app
 from shared.errors import Conflict
 from shared.jobs.port import EnqueueOpts, Unique
-from shared.jobs.states import COMPLETED
+from shared.jobs.states import COMPLETED, DISCARDED
 from shared.jobs.work import Claim, Finish
 from shared.postgres import completions
-from shared.postgres.catalog import declare
-from shared.postgres.claims import Claims
-from shared.postgres.connect import Use, connect
-from shared.postgres.inspector import PostgresInspector
 from shared.postgres.jobs import PostgresJobs
 from shared.postgres.keys import UNTIL_ENABLED, key_open
-from shared.postgres.promotions import promote
+from shared.postgres.promotions import expire, promote
 from shared.postgres.rescues import rescue
 from shared.postgres.retention import prune_jobs
 from shared.postgres.verify import violations
 from tests.support.eager import eager_floors
 from tests.support.job_model import ENDED, HELD, READY, SCHEDULED, ModelJob
+from tests.support.job_world import KINDS, MOST, Consumer, World
 
-APP = "tests.support.app:app"
-KINDS = ("t.ok", "t.noop")
-CLEAR = (
-    "truncate weirkeeper.job, weirkeeper.ready, weirkeeper.scheduled, weirkeeper.running,"
-    " weirkeeper.attempt, weirkeeper.unique_key, weirkeeper.expiry, weirkeeper.parked, weirkeeper.key"
-)
 HOUR, DAY = 3600.0, 86_400.0
-MOST = {"t.ok": 1, "t.noop": 2}  # jobs of a kind with its key at once; the key is its name
 consumers = st.sampled_from((0, 1))
 priorities = st.sampled_from((2, 3))  # few lanes, so that jobs meet in them
 outcomes = st.sampled_from(
@@ -66,46 +55,6 @@ outcomes = st.sampled_from(
     )
 )
 picks = st.integers(0, 1_000_000)
-
-
-class Consumer:
-    """A queue process's claims: its session, its epoch, what it holds."""
-
-    def __init__(self, url: str, number: int) -> None:
-        self.conn = connect(url, f"consumer {number}", Use.HOT)
-        self.epoch = number + 1
-        self.begin()
-
-    def begin(self) -> None:
-        """A new life of the process."""
-        self.epoch += 10
-        self.claims = Claims(self.conn, "t", self.epoch)
-        self.held: dict[str, Claim] = {}
-
-
-class World:
-    """The database and its sessions, for all examples."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.conn = connect(url, "world")
-        declare(self.conn, load_app(APP))
-        for kind, most in MOST.items():
-            self.conn.execute(
-                "update weirkeeper.kind set max_per_key = %s where name = %s", (most, kind)
-            )
-        self.jobs = PostgresJobs(self.conn)
-        self.inspector = PostgresInspector(self.conn)
-        self.consumers = [Consumer(url, n) for n in (0, 1)]
-
-    def clear(self) -> None:
-        self.conn.execute(CLEAR)
-        for consumer in self.consumers:
-            consumer.begin()
-
-    def close(self) -> None:
-        for session in (self.conn, *(consumer.conn for consumer in self.consumers)):
-            session.close()
 
 
 class JobMachine(RuleBasedStateMachine):
@@ -135,17 +84,28 @@ class JobMachine(RuleBasedStateMachine):
         max_attempts=st.integers(1, 3),
         later=st.booleans(),
         keyed=st.booleans(),
+        expires=st.booleans(),
     )
     def enqueue(
-        self, kind: str, priority: int, max_attempts: int, later: bool, keyed: bool
+        self,
+        kind: str,
+        priority: int,
+        max_attempts: int,
+        later: bool,
+        keyed: bool,
+        expires: bool = False,
     ) -> None:
-        run_at = self._in_an_hour() if later else None
         key = kind if keyed else None
         opts = EnqueueOpts(
-            priority=priority, max_attempts=max_attempts, run_at=run_at, concurrency_key=key
+            priority=priority,
+            max_attempts=max_attempts,
+            run_at=self._in_hours(1) if later else None,
+            expires_at=self._in_hours(6) if expires else None,
+            concurrency_key=key,
         )
         job = self.world.jobs.enqueue(kind, {}, opts)
-        self.model[job] = ModelJob(max_attempts, key=key, where=SCHEDULED if later else READY)
+        where = SCHEDULED if later else READY
+        self.model[job] = ModelJob(max_attempts, key=key, where=where, expires=expires)
 
     @rule(number=st.just(1))
     def enqueue_unique(self, number: int) -> None:
@@ -195,6 +155,7 @@ class JobMachine(RuleBasedStateMachine):
             assert claim.max_attempts == job.max_attempts
             job.started = starts
             consumer.held[str(claim.job_id)] = claim
+        self._met_expired()
         if starts:
             consumer.claims.mark_started(claims)
 
@@ -281,9 +242,25 @@ class JobMachine(RuleBasedStateMachine):
         self.world.conn.execute("update weirkeeper.scheduled set run_at = run_at - interval '2h'")
         promoted, due = promote(self.world.conn, "t")
         assert promoted == len(self._in(SCHEDULED))
-        assert due is None
+        [(ahead,)] = self.world.conn.execute(
+            "select exists (select from weirkeeper.expiry where expires_at > now())"
+        ).fetchall()
+        assert (due is not None) == ahead
         for job in self._in(SCHEDULED):
             self.model[job].where = READY
+        self._expire()
+
+    @rule(swept=st.booleans())
+    def the_moment_passes(self, swept: bool) -> None:
+        """By which jobs were to start; who looks first may be the sweep, or a claim."""
+        for table in ("job", "expiry"):
+            self.world.conn.execute(
+                f"update weirkeeper.{table} set expires_at = expires_at - interval '1 day'"
+            )
+        for known in self.model.values():
+            known.late |= known.expires
+        if swept:
+            assert expire(self.world.conn, "t") == self._expire()
 
     @rule()
     def a_month_passes(self) -> None:
@@ -316,11 +293,26 @@ class JobMachine(RuleBasedStateMachine):
         return sum(known.key == key and known.where == HELD for known in self.model.values())
 
     def _claimable(self) -> bool:
-        keys = [self.model[job].key for job in self._in(READY)]
+        keys = [self.model[job].key for job in self._in(READY) if not self.model[job].expired]
         return any(
             key is None or (key not in self.closed and self._holding(key) < MOST[key])
             for key in keys
         )
+
+    def _met_expired(self) -> None:
+        """A claim that came to an expired job discards it, and then all others."""
+        expired = [job for job, known in self.model.items() if known.expired]
+        found = {self.world.inspector.get(job).state == DISCARDED for job in expired}
+        assert len(found) <= 1, "some were left"
+        if found == {True}:
+            self._expire()
+
+    def _expire(self) -> int:
+        """Who looks discards them all; how many."""
+        expired = [known for known in self.model.values() if known.expired]
+        for known in expired:
+            known.expire()
+        return len(expired)
 
     def _pick(self, pick: int) -> str:
         return sorted(self.model, key=int)[pick % len(self.model)]
@@ -341,8 +333,9 @@ class JobMachine(RuleBasedStateMachine):
         self.stale.append((consumer.epoch, claim))
         return consumer, job, claim
 
-    def _in_an_hour(self) -> Any:
-        row = self.world.conn.execute("select now() + interval '1 hour'").fetchone()
+    def _in_hours(self, hours: int) -> Any:
+        query = "select now() + make_interval(hours => %s)"
+        row = self.world.conn.execute(query, (hours,)).fetchone()
         assert row is not None
         return row[0]
 

@@ -25,6 +25,9 @@ class ModelJob:
     ended: str = ""
     started: bool = False
     cancel_asked: bool = False
+    expires: bool = False
+    late: bool = False  # the moment by which it was to start has passed
+    tried: bool = False  # it has run, or somebody had a hand in it: that it is late does not matter
 
     @property
     def state(self) -> str:
@@ -36,8 +39,19 @@ class ModelJob:
     def keeps_others_out(self) -> bool:
         return self.state not in (DISCARDED, CANCELLED)
 
+    @property
+    def expired(self) -> bool:
+        """Whether it waits in vain: it is discarded when somebody comes to it."""
+        return self.late and not self.tried and self.where in (READY, SCHEDULED)
+
+    def expire(self) -> None:
+        assert self.expired
+        self.run += 1
+        self.end(DISCARDED)
+
     def claim(self) -> None:
         assert self.where == READY
+        assert not self.expired
         self.where, self.started, self.cancel_asked = HELD, False, False
         self.run += 1
 
@@ -54,6 +68,7 @@ class ModelJob:
 
     def finish(self, decided: Fate) -> None:
         self.attempt += decided.spent
+        self.tried = True
         if decided.delay is not None and self.cancel_asked:
             self.end(CANCELLED)
         elif decided.delay is None:
@@ -72,6 +87,7 @@ class ModelJob:
         spent = self.started or self.run > self.max_attempts
         over = spent and self.attempt + 1 >= self.max_attempts
         self.attempt += spent
+        self.tried |= self.started
         if self.cancel_asked:
             self.end(CANCELLED)
         elif over:
@@ -88,6 +104,8 @@ class ModelJob:
         return self.state
 
     def retry(self) -> None:
+        if self.state in (DISCARDED, CANCELLED):
+            self.tried = True
         if self.where == SCHEDULED or self.state in (DISCARDED, CANCELLED):
             self.where = READY
 
