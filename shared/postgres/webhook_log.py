@@ -110,18 +110,17 @@ class PostgresWebhookLog(Rows):
         Raises:
             NotFound: there is none.
         """
-        params: dict[str, Any] = {
-            "owner_id": owner_id,
-            "id": None if delivery_id is None else number(delivery_id),
-            "event_id": None if event_id is None else uuid(event_id),
-        }
-        if found := self._all("deliveries/of_event", params):
-            return found
         if delivery_id is not None:
+            params = {"owner_id": owner_id, "id": number(delivery_id)}
+            found = self._all("deliveries/get", params)
             expected, got = "delivery: expected the id of one of yours", delivery_id[:40]
         else:
+            event = uuid(str(event_id))
+            found = self._all("deliveries/of_event", {"owner_id": owner_id, "event_id": event})
             expected = "event: expected the id of one that was sent to an endpoint of yours"
             got = str(event_id)
+        if found:
+            return found
         raise NotFound(f"{expected}; got {got!r}; {NONE}")
 
 

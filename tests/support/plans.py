@@ -24,6 +24,7 @@ SETTINGS = {
     "auto_explain.log_format": "json",
     "client_min_messages": "log",
 }
+NEXT = "select"
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ class Watch:
                 self._conn.execute("select set_config(%s, %s, true)", (name, value))
             self._said.clear()
             yield found
-            found += [plan for said in self._said if (plan := _read(said))]
+            self._conn.execute(NEXT)  # a statement is told of when another takes its place
+            found += [p for said in self._said if (p := _read(said)) and p.text != NEXT]
 
 
 def _read(said: str) -> Plan | None:
