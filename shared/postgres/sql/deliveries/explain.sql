@@ -1,6 +1,6 @@
 -- How an event stands with an endpoint: the event, the endpoint, the delivery, its last attempt and the
 -- last run of its job; without a delivery, what became of the job that was to make it.
--- Indexes: event_pkey, endpoint_pkey, delivery_endpoint_id_event_id_key, attempt_pkey, key_pkey, job_pkey.
+-- Indexes: event_pkey, endpoint_pkey, delivery_event_id_endpoint_id_key, attempt_pkey, key_pkey, job_pkey.
 select v.type, t.exposure, v.occurred_at, f.event_id is not null,
        e.url, e.event_types, e.enabled, e.disabled_reason, e.disabled_at, e.created_at,
        case when e.busy_until > clock_timestamp() then e.busy_until end,
