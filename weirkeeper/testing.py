@@ -9,11 +9,15 @@ but for timeouts and the death of processes, which need processes. See docs/test
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
+from shared.errors import InvalidArguments
 from shared.jobs.inspect import Job
+from shared.jobs.options import EnqueueOpts
 from shared.memory.clock import StoppedClock
 from shared.memory.matches import contains
+from shared.memory.rows import Row
 from shared.memory.runtime import MemoryRuntime
 from shared.memory.transaction import MemoryTransaction
 
@@ -26,18 +30,37 @@ __all__ = [
     "enqueued",
 ]
 
+_OPTIONS = frozenset(field.name for field in fields(EnqueueOpts))
 
-def enqueued(runtime: MemoryRuntime, kind: str, args: Mapping[str, Any] | None = None) -> list[Job]:
+
+def enqueued(
+    runtime: MemoryRuntime, kind: str, args: Mapping[str, Any] | None = None, **opts: Any
+) -> list[Job]:
     """Jobs of a kind that were enqueued and committed, oldest first, whatever became of them.
 
     Args:
         runtime: the application's.
         kind: its name.
         args: contained in the job's args; None = any.
+        opts: options of EnqueueOpts that it was enqueued with, as `priority=1`, equal to these;
+            of `tags`, those that it has among others. What was not given is as its kind says.
+
+    Raises:
+        InvalidArguments: an option that there is not.
     """
+    unknown = set(opts) - _OPTIONS
+    if unknown:
+        raise InvalidArguments(
+            f"options of an enqueued job: expected some of {', '.join(sorted(_OPTIONS))}; "
+            f"got {', '.join(sorted(unknown))}; correct it"
+        )
     rows = [row for row in runtime.store.committed() if row.kind.name == kind]
     part = {} if args is None else dict(args)
-    return [row.job(whole=True) for row in reversed(rows) if contains(row.args, part)]
+    return [
+        row.job(whole=True)
+        for row in reversed(rows)
+        if contains(row.args, part) and _enqueued_with(row, opts)
+    ]
 
 
 def assert_enqueued(
@@ -46,6 +69,7 @@ def assert_enqueued(
     args: Mapping[str, Any] | None = None,
     *,
     times: int | None = None,
+    **opts: Any,
 ) -> list[Job]:
     """Assert that jobs of a kind were enqueued.
 
@@ -54,6 +78,7 @@ def assert_enqueued(
         kind: its name.
         args: contained in the job's args; None = any.
         times: exactly so many; None = at least one.
+        opts: as of `enqueued`.
 
     Returns:
         Those jobs, oldest first.
@@ -61,26 +86,42 @@ def assert_enqueued(
     Raises:
         AssertionError: tells what was enqueued instead.
     """
-    found = enqueued(runtime, kind, args)
+    found = enqueued(runtime, kind, args, **opts)
     if (times is None and not found) or (times is not None and len(found) != times):
         wanted = "at least one" if times is None else str(times)
-        raise AssertionError(
-            f"expected {wanted} of {_told(kind, args)}; got {len(found)}; enqueued: {_all(runtime)}"
-        )
+        said = f"expected {wanted} of {_told(kind, args, opts)}; got {len(found)}"
+        raise AssertionError(f"{said}; enqueued: {_all(runtime)}")
     return found
 
 
 def assert_not_enqueued(
-    runtime: MemoryRuntime, kind: str, args: Mapping[str, Any] | None = None
+    runtime: MemoryRuntime, kind: str, args: Mapping[str, Any] | None = None, **opts: Any
 ) -> None:
     """Assert that no such job was enqueued; as assert_enqueued with `times=0`."""
-    assert_enqueued(runtime, kind, args, times=0)
+    assert_enqueued(runtime, kind, args, times=0, **opts)
 
 
-def _told(kind: str, args: Mapping[str, Any] | None) -> str:
-    return kind if args is None else f"{kind} {dict(args)}"
+def _enqueued_with(row: Row, wanted: Mapping[str, Any]) -> bool:
+    kinds = ("priority", "max_attempts", "timeout")  # the kind's, where nothing else was said
+    return all(
+        set(value) <= set(row.opts.tags)
+        if name == "tags"
+        else getattr(row if name in kinds else row.opts, name) == value
+        for name, value in wanted.items()
+    )
+
+
+def _told(kind: str, args: Mapping[str, Any] | None, opts: Mapping[str, Any]) -> str:
+    said = kind if args is None else f"{kind} {dict(args)}"
+    return said + "".join(f" {name}={value!r}" for name, value in opts.items())
 
 
 def _all(runtime: MemoryRuntime) -> str:
-    rows = [*runtime.store.committed()]
-    return ", ".join(_told(row.kind.name, row.args) for row in reversed(rows)) or "nothing"
+    return ", ".join(map(_whole, reversed([*runtime.store.committed()]))) or "nothing"
+
+
+def _whole(row: Row) -> str:
+    """A job with the options that were given."""
+    said = {name: getattr(row.opts, name) for name in sorted(_OPTIONS)}
+    usual = EnqueueOpts()
+    return _told(row.kind.name, row.args, {n: v for n, v in said.items() if v != getattr(usual, n)})

@@ -30,7 +30,7 @@ class Periodic:
         kind: name of the kind that is enqueued.
         args: of each job.
         every: seconds between ticks, at least 1; or
-        cron: five fields ("30 4 * * *"), in `timezone`.
+        cron: five fields ("30 4 * * *"), or "@daily" and the like, in `timezone`.
         timezone: an IANA name.
         missed: what becomes of ticks that passed while nothing ran: "once" starts one job for all
             of them, "skip" waits for the next tick.

@@ -22,6 +22,15 @@ from shared.errors import ConfigurationError
 
 LONGEST_RUN = 600.0  # seconds; a run may take its interval, at most this
 FIELDS = 5  # of cron: minute, hour, day of month, month, day of week
+NICKNAMES = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}  # as crontab(5) has them; "@reboot" is none: nothing runs because a process started
 _SAMPLED = 10  # ticks that a cron schedule's shortest interval is taken from
 
 
@@ -31,7 +40,7 @@ class Schedule:
 
     Attributes:
         every: seconds between ticks.
-        cron: five fields.
+        cron: five fields, or one of NICKNAMES.
         timezone: IANA name, for cron.
     """
 
@@ -100,7 +109,8 @@ class Schedule:
 
     def _iterate(self, now: datetime) -> Iterator[datetime]:
         """Ticks in order; a sixth field, of seconds, would change what cronsim does at a shift."""
-        fields = self.cron or ""
+        given = (self.cron or "").strip()
+        fields = NICKNAMES.get(given, given)
         if len(fields.split()) != FIELDS:
-            raise CronSimError("not five fields")
+            raise CronSimError(f"neither five fields nor one of {', '.join(NICKNAMES)}")
         return iter(CronSim(fields, now.astimezone(ZoneInfo(self.timezone))))

@@ -38,6 +38,20 @@ from tests.support.eager import eager_floors
 from tests.support.job_model import ENDED, HELD, READY, SCHEDULED, ModelJob
 from tests.support.job_world import KINDS, MOST, Consumer, World
 
+IMPOSSIBLE = """
+select 'log', a.job_id from weirkeeper.attempt a
+where a.run < 1 or a.attempt > a.run or (a.state = 'pending' and a.attempt > 0)
+   or (a.state = 'retryable' and a.attempt = 0)
+union all
+select w.place, w.job_id
+from (select 'ready', job_id, priority, attempt, run from weirkeeper.ready
+      union all select 'scheduled', job_id, priority, attempt, run from weirkeeper.scheduled
+      union all select 'parked', job_id, priority, attempt, run from weirkeeper.parked
+      union all select 'running', job_id, priority, attempt, run - 1 from weirkeeper.running
+     ) w (place, job_id, priority, attempt, run)
+join weirkeeper.job j on j.id = w.job_id
+where w.attempt > w.run or w.priority <> j.priority
+"""
 HOUR, DAY = 3600.0, 86_400.0
 consumers = st.sampled_from((0, 1))
 priorities = st.sampled_from((2, 3))  # few lanes, so that jobs meet in them
@@ -283,6 +297,11 @@ class JobMachine(RuleBasedStateMachine):
         assert held == set(self._in(HELD))
         assert all(self._holding(key) <= most for key, most in MOST.items())
         assert self.world.conn.execute("select weirkeeper.stuck_keys()").fetchall() == []
+
+    @invariant()
+    def no_row_is_impossible(self) -> None:
+        """What CHECK constraints leave to the statements that write these rows (decision 0027)."""
+        assert self.world.conn.execute(IMPOSSIBLE).fetchall() == []
 
     # ── of the machine ──────────────────────────────────────────────────────────────────────────
 

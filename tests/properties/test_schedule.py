@@ -130,15 +130,54 @@ def test_in_autumn_a_repeated_time_is_the_first_and_in_spring_a_missing_one_righ
 
 
 @pytest.mark.parametrize(
+    ("nickname", "next_one"),
+    [
+        ("@hourly", datetime(2026, 5, 6, 8, tzinfo=UTC)),
+        ("@daily", datetime(2026, 5, 6, 22, tzinfo=UTC)),
+        (" @midnight ", datetime(2026, 5, 6, 22, tzinfo=UTC)),
+        ("@weekly", datetime(2026, 5, 9, 22, tzinfo=UTC)),
+        ("@monthly", datetime(2026, 5, 31, 22, tzinfo=UTC)),
+        ("@yearly", datetime(2026, 12, 31, 23, tzinfo=UTC)),
+        ("@annually", datetime(2026, 12, 31, 23, tzinfo=UTC)),
+    ],
+)
+def test_nicknames_are_of_the_time_zone(nickname, next_one):
+    wednesday = datetime(2026, 5, 6, 7, 30, tzinfo=UTC)
+    assert Schedule(None, nickname, "Europe/Berlin").next_after(wednesday) == next_one
+
+
+@pytest.mark.parametrize(
+    ("cron", "said", "ticks"),
+    [
+        ("0 0 29 2 *", "leap days", ["2028-02-29", "2032-02-29"]),
+        ("0 0 L * *", "the last of a month", ["2026-02-28", "2026-03-31"]),
+        ("0 0 * feb mon", "names", ["2026-02-02", "2026-02-09"]),
+        ("0 0 13 * fri", "either of two days", ["2026-02-06", "2026-02-13", "2026-02-20"]),
+        ("0 0 * * 7", "Sunday is 7 too", ["2026-02-01", "2026-02-08"]),
+        ("*/25 12 1 * *", "a step begins anew each hour", ["2026-02-01"] * 3 + ["2026-03-01"]),
+    ],
+)
+def test_what_people_write(cron, said, ticks):
+    moment = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    found = []
+    for _ in ticks:
+        moment = Schedule(None, cron).next_after(moment)
+        found.append(moment.date().isoformat())
+    assert found == ticks, said
+
+
+@pytest.mark.parametrize(
     ("cron", "zone", "said"),
     [
         ("61 * * * *", "UTC", "Bad minute"),
-        ("* * * *", "UTC", "not five fields"),
-        ("0 * * * * *", "UTC", "not five fields"),
+        ("* * * *", "UTC", "neither five fields nor one of @yearly"),
+        ("0 * * * * *", "UTC", "neither five fields nor one of @yearly"),
         ("0 0 31 2 *", "UTC", "Bad day-of-month"),
         ("* * * * *", "Mars/Base", "No time zone found"),
         ("* * * * *", "../etc/passwd", "correct it"),
-        ("", "UTC", "not five fields"),
+        ("@reboot", "UTC", "neither five fields"),
+        ("@DAILY x", "UTC", "neither five fields"),
+        ("", "UTC", "neither five fields nor one of @yearly"),
     ],
 )
 def test_what_cannot_be_read_is_refused(cron, zone, said):

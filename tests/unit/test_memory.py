@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from datetime import timedelta
 
 import pytest
 
 from shared.backoff import Backoff
-from shared.errors import ConfigurationError, Conflict, DatabaseUnavailable
+from shared.errors import ConfigurationError, Conflict, DatabaseUnavailable, InvalidArguments
 from weirkeeper import App, Completed, EnqueueOpts, EventType, Kind, Snooze, Subscription, Unique
 from weirkeeper.testing import (
     MemoryRuntime,
@@ -201,6 +202,28 @@ def test_asserting():
         assert_enqueued(engine, "a.job", times=2)
     with pytest.raises(AssertionError, match=r"expected at least one of a\.other"):
         assert_enqueued(engine, "a.other")
+
+
+def test_asserting_options():
+    engine = runtime()
+    soon = engine.clock.wall() + timedelta(minutes=5)
+    opts = EnqueueOpts(priority=1, run_at=soon, tags=("a", "b"), owner_id="eve", unique=Unique())
+    first = engine.enqueue("a.job", {"n": 1}, opts)
+    engine.enqueue("a.job", {"n": 2})
+    said = {"priority": 1, "run_at": soon, "owner_id": "eve", "unique": Unique()}
+    for name, value in said.items():
+        [job] = assert_enqueued(engine, "a.job", times=1, **{name: value})
+        assert job.id == first, name
+    assert_enqueued(engine, "a.job", {"n": 1}, times=1, tags=("b",), **said)
+    assert_enqueued(engine, "a.job", {"n": 2}, priority=2, max_attempts=job.max_attempts, tags=())
+    assert_not_enqueued(engine, "a.job", tags=("a", "c"))
+    assert_not_enqueued(engine, "a.job", {"n": 2}, priority=1)
+    with pytest.raises(
+        AssertionError, match=r"one of a\.job priority=3; .*\{'n': 1\} owner_id='eve'"
+    ):
+        assert_enqueued(engine, "a.job", priority=3)
+    with pytest.raises(InvalidArguments, match=r"expected some of awaited, .*got prio;"):
+        assert_enqueued(engine, "a.job", prio=1)
 
 
 def test_a_clock_never_goes_back():
