@@ -63,15 +63,23 @@ class Consumer:
     def sleeps(self) -> Iterator[bool]:
         """Asleep, or dozing beside a writer that is still open (False), until the block ends."""
         asleep = self.wakes.fall_asleep()
+        try:
+            with self.hears():
+                yield asleep
+        finally:
+            self.wakes.wake_up()
+
+    @contextmanager
+    def hears(self) -> Iterator[None]:
+        """Takes what it is told: the server gives up a session that leaves its notices lying."""
         self._stop.clear()
         thread = threading.Thread(target=self._listen)
         thread.start()
         try:
-            yield asleep
+            yield
         finally:
             self._stop.set()
             thread.join()
-            self.wakes.wake_up()
 
     def _listen(self) -> None:
         while not self._stop.is_set():
@@ -133,7 +141,8 @@ class Writers:
 
     def always(self) -> float:
         """What there would be without a sleep lock."""
-        return self._commits(f"{ENQUEUE}, pg_notify('{self._channel}', '')", OFF)
+        with self.consumer.hears():
+            return self._commits(f"{ENQUEUE}, pg_notify('{self._channel}', '')", OFF)
 
     def pickups(self, jobs: int, *, long_writer: bool) -> float:
         """Milliseconds until the consumer hears of a job, the median of some."""
