@@ -7,7 +7,6 @@ reference site is an App like any other, in shared/site/app.py.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -21,6 +20,7 @@ from shared.errors import ConfigurationError
 from shared.events.globs import matches
 from shared.events.subscriptions import Subscription
 from shared.events.type import EventType
+from shared.importing import NotLoaded, load
 from shared.jobs.kinds import Kind
 from shared.jobs.periodic import Periodic
 from shared.webhooks.times import check_times
@@ -243,16 +243,14 @@ def _import(spec: str) -> App:
         )
     try:
         with redirect_stdout(sys.stderr):  # ours is read by programs: what `--check` prints is JSON
-            found = getattr(importlib.import_module(module), attribute)
-    except (ConfigurationError, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # also SystemExit: a module may call sys.exit
+            found = load(module, attribute)
+    except NotLoaded as failure:
         raise ConfigurationError.of(
             SETTING,
             "an importable module with that attribute",
             spec,
-            f"correct it, or PYTHONPATH ({type(error).__name__}: {error})",
-        ) from error
+            f"correct it, or PYTHONPATH ({failure})",
+        ) from failure.__cause__
     if not isinstance(found, App):
         raise ConfigurationError.of(
             SETTING, "a weirkeeper.App", f"{spec} = {type(found).__name__}", "build it with App(…)"

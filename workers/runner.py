@@ -109,7 +109,7 @@ class Runner:
             return self._failed(job, error)
 
     def _within_hooks(self, job: dict[str, Any], context: Context) -> Outcome:
-        around = Around(self._hooks, context)
+        around = Around(self._hooks, context, Stopped)
         try:
             around.begin()
             told = outcome_of(self._call(job, context), job["kind"])

@@ -7,12 +7,12 @@ one returns; idempotent by contract, since every job runs at least once.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 from shared.errors import ConfigurationError
+from shared.importing import NotLoaded, load
 from shared.jobs.kinds import Kind
 
 Handler = Callable[..., Any]
@@ -74,16 +74,14 @@ def _yields(function: Any) -> bool:
 def _function(kind: Kind) -> Handler:
     module, _, name = kind.handler.partition(":")
     try:
-        found: Any = getattr(importlib.import_module(module), name)
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
+        found = load(module, name)
+    except NotLoaded as failure:
         raise ConfigurationError.of(
             f"kind {kind.name}: handler",
             f"module {module}, importable, with {name}",
             kind.handler,
-            f"correct it, or PYTHONPATH ({type(error).__name__}: {error})",
-        ) from error
+            f"correct it, or PYTHONPATH ({failure})",
+        ) from failure.__cause__
     if not callable(found):
         raise ConfigurationError.of(
             f"kind {kind.name}: handler", "a function", found, "name a function"

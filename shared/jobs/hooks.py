@@ -8,13 +8,13 @@ ended is settled before a hook hears of it.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from shared.errors import ConfigurationError
+from shared.importing import NotLoaded, load
 from shared.jobs.context import Context
 from shared.jobs.trace import carry, put_down
 
@@ -34,14 +34,12 @@ def load_hooks(names: Sequence[str]) -> tuple[Hook, ...]:
 def _load(name: str) -> Hook:
     module, _, function = name.partition(":")
     try:
-        found: Any = getattr(importlib.import_module(module), function)
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        problem = f"correct it, or PYTHONPATH ({type(error).__name__}: {error})"
+        found = load(module, function)
+    except NotLoaded as failure:
+        problem = f"correct it, or PYTHONPATH ({failure})"
         raise ConfigurationError.of(
             "App: hooks", '"module:function", importable', name, problem
-        ) from error
+        ) from failure.__cause__
     if not callable(found):
         raise ConfigurationError.of(f"hook {name}", "a function", found, "name a function")
     if any(is_one(found) for is_one in _NO_MANAGER):
@@ -82,9 +80,11 @@ class Around:
     Args:
         hooks: entered in this order, left in the opposite one.
         ctx: of the job.
+        stop: what a request to stop raises, in a hook as well: it is not the hook's failure.
     """
 
-    def __init__(self, hooks: Sequence[Hook], ctx: Context) -> None:
+    def __init__(self, hooks: Sequence[Hook], ctx: Context, stop: type[BaseException]) -> None:
+        self._stop = stop
         self._hooks = hooks
         self.ctx = ctx
         self._entered: list[AbstractContextManager[Any]] = []
@@ -96,7 +96,7 @@ class Around:
             try:
                 manager = hook(self.ctx)
                 manager.__enter__()
-            except KeyboardInterrupt:  # a request to stop, which is not the hook's
+            except self._stop:
                 raise
             except BaseException:
                 self.ctx.log.exception("hook %s failed before the job", _told(hook))
@@ -111,7 +111,7 @@ class Around:
             error: what the handler raised.
         """
         self.ctx._settle(outcome)  # noqa: SLF001  (not for handlers)
-        interrupt: KeyboardInterrupt | None = None
+        request: BaseException | None = None
         while self._entered:
             manager = self._entered.pop()
             try:
@@ -120,14 +120,14 @@ class Around:
                     error,
                     None if error is None else error.__traceback__,
                 )
-            except KeyboardInterrupt as asked:
-                interrupt = None if asked is error else asked
+            except self._stop as asked:
+                request = None if asked is error else asked
             except BaseException as failed:
                 if failed is not error:
                     self.ctx.log.exception("hook %s failed after the job", _told(manager))
         put_down(self._token)
-        if interrupt is not None:
-            raise interrupt
+        if request is not None:
+            raise request
 
 
 def _told(what: object) -> str:

@@ -8,13 +8,12 @@ of the job stay in shared.jobs.retry.
 
 from __future__ import annotations
 
-import builtins
-import importlib
 from dataclasses import dataclass
 from typing import Any
 
 from shared.config.queues import is_duration
 from shared.errors import ConfigurationError
+from shared.importing import NotLoaded, load
 
 CAUSE = "outage"  # of such a run, in the log of attempts
 DAY = 86_400.0
@@ -70,9 +69,9 @@ def _load(kind: str, named: str | type[Exception]) -> type[Exception]:
     found: Any = None
     problem = "it is none"
     try:
-        found = getattr(importlib.import_module(module) if module else builtins, name)
-    except (ImportError, AttributeError, ValueError) as error:
-        problem = f"{type(error).__name__}: {error}"
+        found = load(module or "builtins", name)
+    except NotLoaded as failure:
+        problem = str(failure)
     if not _is_exception(found):
         raise ConfigurationError.of(
             f"kind {kind}: outage.errors",

@@ -95,7 +95,7 @@ class Runner:
 
     def _run(self, row: Row) -> None:
         told = None
-        around = Around(self._hooks, self._context(row))
+        around = Around(self._hooks, self._context(row), KeyboardInterrupt)
         try:
             around.begin()
             answer = read_answer(self._call(row, around.ctx), row.kind.name)

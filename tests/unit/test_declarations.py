@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import pytest
@@ -12,6 +13,8 @@ from shared.config.queues import QUEUES, Queue
 from shared.errors import ConfigurationError
 from shared.events.subscriptions import Subscription
 from shared.events.type import EventType
+from shared.jobs.handler import load_handler
+from shared.jobs.hooks import load_hooks
 from shared.jobs.kinds import Kind
 from shared.jobs.outages import Outage
 from shared.jobs.periodic import Periodic
@@ -239,6 +242,7 @@ def test_the_engine_keeps_every_application_in_order():
         ("1 / 0", "planted_c:app", "ZeroDivisionError"),
         ("raise OSError('a\\nb')", "planted_f:app", "(OSError: a b)"),
         ("import sys\nsys.exit(3)", "planted_g:app", "(SystemExit: 3)"),
+        ("raise KeyboardInterrupt", "planted_h:app", "(KeyboardInterrupt)"),
         ("app = 7", "planted_d:app", "a weirkeeper.App; got 'planted_d:app = int'"),
         ("from weirkeeper import Queue\nQueue('9')", "planted_e:app", "queue name"),
     ],
@@ -250,6 +254,38 @@ def test_a_bad_application_is_refused(modules, text, spec, said):
     with pytest.raises(ConfigurationError) as caught:
         load_app(spec)
     assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("swallowed", [False, True])
+def test_a_person_who_interrupts_an_import_is_obeyed(modules, swallowed):
+    """Python's importer ignores what is raised in some of its callbacks."""
+    name = f"planted_slow_{swallowed}"
+    (modules / f"{name}.py").write_text(
+        "import os, signal, time\n"
+        "from contextlib import nullcontext, suppress\n"
+        f"with {'suppress(KeyboardInterrupt)' if swallowed else 'nullcontext()'}:\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(60)\n"
+        "app = None\n"
+    )
+    with pytest.raises(KeyboardInterrupt):
+        load_app(f"{name}:app")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "SystemExit", "ZeroDivisionError"])
+@pytest.mark.parametrize("what", ["handler", "hook", "outage"])
+def test_whatever_an_import_raises_names_what_was_to_be_loaded(modules, what, error):
+    (modules / f"planted_{what}_{error}.py").write_text(f"raise {error}('no')\n")
+    named = f"planted_{what}_{error}:Name"
+    load = {
+        "handler": lambda: load_handler(Kind("t.ok", "t", named), wants_event=False),
+        "hook": lambda: load_hooks((named,)),
+        "outage": lambda: Outage((named,), delay=1).load("t.ok"),
+    }
+    with pytest.raises(ConfigurationError, match=f"{named}.*{error}: no") as caught:
+        load[what]()
     assert "\n" not in str(caught.value)
 
 

@@ -115,16 +115,17 @@ def test_hooks_are_left_in_the_opposite_order():
     assert order == ["a in", "b in", "job", "b out", "a out"]
 
 
-def test_errors_in_hooks_are_logged_and_change_nothing(caplog):
+@pytest.mark.parametrize("error", [RuntimeError("hook"), SystemExit("hook"), KeyboardInterrupt()])
+def test_errors_in_hooks_are_logged_and_change_nothing(caplog, error):
     @contextmanager
     def before(_ctx):
-        raise RuntimeError("before")
+        raise error
         yield
 
     @contextmanager
     def after(_ctx):
         yield
-        raise SystemExit("after")
+        raise error
 
     def nothing(_ctx):
         return None

@@ -108,13 +108,18 @@ def test_the_context_tells_the_job():
 
 
 @pytest.mark.parametrize(
-    "error", [ValueError("no\0"), SystemExit(3), RecursionError(), MemoryError()]
+    "error",
+    [ValueError("no\0"), SystemExit(3), KeyboardInterrupt(), RecursionError(), MemoryError()],
 )
-def test_whatever_is_raised_is_a_failure(error):
+@pytest.mark.parametrize("waits", [False, True])
+def test_whatever_is_raised_is_a_failure(error, waits):
     def handler(_ctx, _args):
         raise error
 
-    told = run(handler)
+    async def async_handler(_ctx, _args):
+        handler(_ctx, _args)
+
+    told = run(async_handler if waits else handler)
     assert told.outcome == "failed"
     assert told.error.startswith(type(error).__name__)
     assert "\0" not in told.error
