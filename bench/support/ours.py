@@ -19,7 +19,7 @@ from shared.postgres.connect import connect
 from tests.support.databases import Databases
 from tests.support.processes import Program, Programs
 from tests.support.waiting import until
-from weirkeeper import EnqueueOpts, Jobs, Waits
+from weirkeeper import EnqueueOpts, Jobs, Runtime
 
 APP = "bench.support.application:app"
 READY = 30.0  # seconds that the program may take to start
@@ -43,7 +43,7 @@ class Ours:
         self._program: Program | None = None
         self._conn = psycopg.connect(url, autocommit=True)
         self._jobs = Jobs(self._conn)
-        self._waits = Waits(url, "bench")
+        self._runtime = Runtime(url, "bench")
 
     def fill(self, kind: str, jobs: int) -> float:
         """In one call of the Python function for many."""
@@ -87,10 +87,10 @@ class Ours:
         return time.monotonic_ns()
 
     def wait(self, kind: str) -> Seen | None:
-        """Through `weirkeeper.Waits`."""
-        job = self._jobs.enqueue(kind, {}, EnqueueOpts(awaited=True))
+        """Through `weirkeeper.Runtime`, which has not waited before the first."""
+        job = self._runtime.enqueue(kind, {}, EnqueueOpts(awaited=True))
         committed = time.monotonic_ns()
-        answer = self._waits.wait(job, PATIENCE)
+        answer = self._runtime.wait(job, PATIENCE)
         completed = time.monotonic_ns()
         assert answer.state == "completed", answer
         return Seen(committed, completed)
@@ -106,7 +106,7 @@ class Ours:
 
     def close(self) -> None:
         """End its sessions."""
-        self._waits.close()
+        self._runtime.stop()
         self._conn.close()
 
     def _ready(self) -> bool:

@@ -48,7 +48,8 @@ def open_desk(owner_id: str = OWNER, told: Callable[[int], None] = untold) -> It
     """
     settings = Settings.load()
     url = settings.database()
-    with closing(_connected(url)) as conn, PostgresWaits(url, "cli") as waits:
+    # Most commands wait for nothing: waits connect when asked.
+    with closing(_connected(url)) as conn, closing(PostgresWaits(url, "cli")) as waits:
         webhooks = PostgresWebhooks(conn, rules(settings))
         yield Desk(
             owner_id=owner_id,

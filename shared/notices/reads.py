@@ -15,7 +15,7 @@ import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from shared.errors import DatabaseUnavailable, WeirkeeperError
 from shared.notices.channels import FANOUT, FINAL
@@ -28,10 +28,15 @@ READ = 3.0  # seconds that one read may take; the server itself ends it after 2
 TURN = 0.5  # seconds between turns of the loop when nobody asks
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Source(Protocol):
     """What is read from; shared.postgres.answers keeps the promises."""
+
+    def open(self) -> None:
+        """Connect, and make ready to read."""
+        ...
 
     def jobs(self, ids: Sequence[str]) -> Mapping[str, Any]:
         """How jobs stand, by id; an unknown one is left out."""
@@ -84,7 +89,7 @@ class Reads:
         self._thread = ServiceThread("reads", self._loop, on_death, lambda: self._asked.put(None))
 
     def start(self) -> None:
-        """Begin; the connection is opened by the first question."""
+        """Begin to connect; whoever asks before that, or in vain, is answered by another try."""
         self._thread.start()
 
     def started(self) -> bool:
@@ -134,6 +139,9 @@ class Reads:
 
     def _loop(self, stop: threading.Event) -> None:
         try:
+            self._turned()
+            if self._asked.empty():  # else the question connects
+                self._tried(self._source.open)
             while not stop.is_set():
                 self._turned()
                 self._answer(self._batch())
@@ -163,14 +171,18 @@ class Reads:
 
     def _read(self, channel: str, keys: Sequence[str]) -> Callable[[str], Read]:
         read = self._source.jobs if channel == FINAL else self._source.fanouts
+        found = self._tried(lambda: read(keys))
+        if isinstance(found, WeirkeeperError):
+            return lambda _key: Read(error=found)
+        return lambda key: Read(found.get(key), key in found)
+
+    def _tried(self, act: Callable[[], T]) -> T | WeirkeeperError:
         try:
-            found: Mapping[str, Any] = read(keys)
+            return act()
         except WeirkeeperError as error:
-            failure = error
             log.warning("reads: %s", error)
             self._failed(error)
-            return lambda _key: Read(error=failure)
-        return lambda key: Read(found.get(key), key in found)
+            return error
 
 
 def on_loop(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:

@@ -1,8 +1,8 @@
 """The one LISTEN connection of a process: keeps it open, hears notices, wakes waiters.
 
 Stands between an ear (shared.postgres.ear) and the waiters. A listener keeps the connection always;
-an application's process only while somebody waits, and a little longer. After each connect all
-waiters look again: what was said in the gap is lost.
+an application's process only once somebody wants it, while somebody waits, and a little longer.
+After each connect all waiters look again: what was said in the gap is lost.
 """
 
 from __future__ import annotations
@@ -96,13 +96,20 @@ class NoticeSource:
         self._watcher = watcher or Watcher()
         self._failures = 0
         self._connects = 0
-        self._last_waiter = SYSTEM.monotonic()
+        self._wanted_until = 0.0
+        self._called = threading.Event()
         self.connected = False
         self._thread = ServiceThread("notices", self._loop, on_death, self._stir)
 
     def start(self) -> None:
         """Begin; the connection comes when it comes."""
         self._thread.start()
+
+    def want(self) -> None:
+        """Have it connected for LINGER seconds, and while somebody waits; from any thread."""
+        self._wanted_until = SYSTEM.monotonic() + LINGER
+        self._called.set()
+        self.start()
 
     def started(self) -> bool:
         """Whether the loop runs (not whether it is connected)."""
@@ -113,7 +120,7 @@ class NoticeSource:
         self._thread.stop(STOP)
 
     def _stir(self) -> None:
-        self._waiters.stir()
+        self._called.set()
         self._ear.interrupt()
 
     def _loop(self, stop: threading.Event) -> None:
@@ -124,16 +131,16 @@ class NoticeSource:
                     self._turn(stop)
                 else:
                     self._close()
-                    self._waiters.wait_for_first(SLOWEST)
+                    self._called.wait()
+                    self._called.clear()  # then look whether it is wanted: no call is lost
         finally:
             self._close()
 
     def _wanted(self) -> bool:
         now = SYSTEM.monotonic()
         if self._waiters.any():
-            self._last_waiter = now
-        lingers = self.connected and now - self._last_waiter < LINGER
-        return self._always or self._waiters.any() or lingers
+            self._wanted_until = now + LINGER
+        return self._always or now < self._wanted_until
 
     def _turn(self, stop: threading.Event) -> None:
         """Connect if need be, then hear for a while; an error costs the connection only."""

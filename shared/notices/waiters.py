@@ -30,7 +30,6 @@ class Waiters:
         self._lock = threading.Lock()
         # Insertion order, so that callers are woken in the order in which they came.
         self._waiting: dict[str, dict[object, tuple[str, Wake]]] = {name: {} for name in CHANNELS}
-        self._arrived = threading.Event()
 
     @contextmanager
     def register(self, channel: str, key: str, wake: Wake) -> Iterator[None]:
@@ -53,7 +52,6 @@ class Waiters:
                     "look again later"
                 )
             waiting[ticket] = (key, wake)
-            self._arrived.set()
         try:
             yield
         finally:
@@ -67,17 +65,6 @@ class Waiters:
     def any(self) -> bool:
         """Whether anybody waits."""
         return any(self._waiting.values())
-
-    def wait_for_first(self, seconds: float) -> None:
-        """Return when somebody waits, or after `seconds`."""
-        self._arrived.wait(seconds)
-        with self._lock:
-            if not self.any():
-                self._arrived.clear()
-
-    def stir(self) -> None:
-        """End a `wait_for_first` at once."""
-        self._arrived.set()
 
     def heard(self, channel: str, payload: str) -> None:
         """Wake whoever waits for what a notice names; what it says otherwise is ignored."""

@@ -37,6 +37,14 @@ class Answers:
         self._on_connect = on_connect
         self._conn: Connection | None = None
 
+    def open(self) -> None:
+        """Connect, and have jobs' read planned: of a first look, a quarter goes into the plan.
+
+        Raises:
+            DatabaseUnavailable: not now.
+        """
+        self._read(lambda conn: _jobs(conn, ()))
+
     def jobs(self, ids: Sequence[str]) -> dict[str, Wait]:
         """How jobs stand, by id; an unknown one is left out.
 

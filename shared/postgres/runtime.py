@@ -1,7 +1,8 @@
 """ADAPTER of the port Runtime: the engine in one hand, for an application's process.
 
-Before it: the application. After it: jobs, inspector and waits, each with a session of its own that
-all threads share. Must never run a job: queue processes do.
+Before it: the application. After it: jobs, inspector and waits, each with sessions of its own that
+all threads share, opened when first used; that which waits read through is begun by the enqueue of
+an awaited job, because whoever enqueues that will wait. Must never run a job: queue processes do.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ T = TypeVar("T")
 class PostgresRuntime:
     """Enqueues, looks, steps in and waits, from any thread.
 
+    Attributes:
+        awaited: called before a job is enqueued for whose end somebody will wait.
+
     Args:
         url: libpq URI, direct (no pooler).
         name: of its sessions.
@@ -40,6 +44,7 @@ class PostgresRuntime:
         self._writes = KeptSession(url, name)
         self._looks = KeptSession(url, f"{name} looks")
         self._waits = PostgresWaits(url, name)
+        self.awaited: Callable[[], None] = self._waits.open
         self._bound: psycopg.Connection[Any] | None = None
 
     def start(self) -> None:
@@ -80,15 +85,17 @@ class PostgresRuntime:
 
     def enqueue(self, kind: str, args: Mapping[str, Any], opts: EnqueueOpts = DEFAULTS) -> str:
         """Add a job; it is there at once, unless `with_tx` says otherwise. See port.Jobs."""
-        return self._write(lambda jobs: jobs.enqueue(kind, args, opts))
+        return self._write(opts, lambda jobs: jobs.enqueue(kind, args, opts))
 
     def enqueue_many(
         self, kind: str, args_list: Sequence[Mapping[str, Any]], opts: EnqueueOpts = DEFAULTS
     ) -> list[str]:
         """Add many jobs, all or none; see port.Jobs."""
-        return self._write(lambda jobs: jobs.enqueue_many(kind, args_list, opts))
+        return self._write(opts, lambda jobs: jobs.enqueue_many(kind, args_list, opts))
 
-    def _write(self, write: Callable[[PostgresJobs], T]) -> T:
+    def _write(self, opts: EnqueueOpts, write: Callable[[PostgresJobs], T]) -> T:
+        if opts.awaited:
+            self.awaited()
         if self._bound is not None:
             return write(PostgresJobs(self._bound))
         with self._writes.use() as conn:

@@ -36,6 +36,7 @@ class PostgresAsyncRuntime:
     def __init__(self, url: str, name: str = "application", app: App | None = None) -> None:
         self._engine = PostgresRuntime(url, name, app)
         self._waits = PostgresAsyncWaits(url, name)
+        self._engine.awaited = self._waits.open  # its own waits are not used
         self._bound: PostgresAsyncJobs | None = None
 
     async def start(self) -> None:
@@ -72,6 +73,7 @@ class PostgresAsyncRuntime:
     ) -> str:
         """Add a job; it is there at once, unless `with_tx` says otherwise. See port.Jobs."""
         if self._bound is not None:
+            self._expect(opts)
             return await self._bound.enqueue(kind, args, opts)
         return await asyncio.to_thread(self._engine.enqueue, kind, args, opts)
 
@@ -80,8 +82,13 @@ class PostgresAsyncRuntime:
     ) -> list[str]:
         """Add many jobs, all or none; see port.Jobs."""
         if self._bound is not None:
+            self._expect(opts)
             return await self._bound.enqueue_many(kind, args_list, opts)
         return await asyncio.to_thread(self._engine.enqueue_many, kind, args_list, opts)
+
+    def _expect(self, opts: EnqueueOpts) -> None:
+        if opts.awaited:
+            self._waits.open()
 
     # ── Waits ───────────────────────────────────────────────────────────────────────────────────
 

@@ -3,9 +3,10 @@
 Before it: an enqueue or a recorded event that has committed. One LISTEN connection, open only
 while somebody waits (and a little longer), and one for reads, whatever the number of threads.
 A wait registers, reads, waits, and reads again at each wake, after each reconnect, and on a slow
-poll; so it needs no notice to be right. Reads are made in a thread of their own
-(shared.notices.reads), so that a server that stands still keeps a caller for 3 s more than its
-bound and no longer.
+poll; so it needs no notice to be right. A connect takes longer than a short job, and slows it:
+where nobody listens yet, a wait takes a few quick looks before it has that connect, or has it for
+the next wait if those were enough. Reads are made in a thread of their own (shared.notices.reads),
+so that a server that stands still keeps a caller for 3 s more than its bound and no longer.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ from shared.postgres.answers import Answers, Fanout
 from shared.postgres.ear import PostgresEar
 
 POLL = 1.0  # seconds between looks when no notice comes
+GLANCE = 0.002  # seconds between quick looks while nobody listens; then doubling, up to POLL
+GLANCES = 5  # quick looks before LISTEN is connected for: the end of a short job is among them
 IDLE = 60.0  # seconds between turns of the reading thread when nobody asks
 T = TypeVar("T")
 
 
 class PostgresWaits:
-    """Waits of one process; `close` it at the end.
+    """Waits of one process; leave its block, or `close` it, at the end.
 
     Args:
         url: libpq URI, direct (no pooler).
@@ -90,12 +93,21 @@ class PostgresWaits:
         jobs = self._until(last, max_seconds)
         return None if jobs is None else jobs.get(subscription)
 
+    def open(self) -> None:
+        """Begin to connect the session that reads, so that the first wait finds it; never blocks.
+
+        Never needed, harmless when repeated; that a database is away is told by waits. A thread
+        does not survive a fork: open it in the process that waits.
+        """
+        self._reads.start()
+
     def close(self) -> None:
         """End both connections."""
         self._source.stop()
         self._reads.stop()
 
     def __enter__(self) -> Self:
+        self.open()
         return self
 
     def __exit__(
@@ -120,9 +132,9 @@ class PostgresWaits:
                 last.keep(self._reads.read(last.channel, last.key))
                 left = deadline - SYSTEM.monotonic()
                 if left <= 0 or last.satisfied():
+                    last.leave(self._source)
                     return last.value()
-                self._source.start()  # it wakes all who wait once it hears
-                woken.wait(min(left, POLL))
+                woken.wait(min(left, last.pause(self._source)))
 
 
 def _text(what: str, given: object, other: type, hint: str) -> str:
@@ -177,6 +189,9 @@ class Last(Generic[T]):
         self.key = key
         self._done = done
         self._newest = Read()
+        self._away = False
+        self._pauses = 0
+        self._pause = GLANCE
 
     def keep(self, read: Read) -> None:
         """Keep the answer, or why there is none yet.
@@ -191,10 +206,28 @@ class Last(Generic[T]):
             raise _not_kept(self.channel, self.key)
         if read.known or not self._newest.known:
             self._newest = read
+        self._away = read.error is not None
 
     def satisfied(self) -> bool:
         """Whether the answer ends the wait."""
         return self._newest.known and self._done(self._newest.found)
+
+    def pause(self, source: NoticeSource) -> float:
+        """Seconds until the next look, if nothing wakes before; has `source` connect in time."""
+        self._pauses += 1
+        quick = not source.connected and not self._away
+        if quick and self._pauses <= GLANCES:
+            return GLANCE
+        source.want()  # it wakes all who wait once it hears
+        if not quick:
+            return POLL
+        self._pause = min(POLL, 2 * self._pause)
+        return self._pause
+
+    def leave(self, source: NoticeSource) -> None:
+        """The wait is over: whoever did not find it so at once is likely to wait again."""
+        if self._pauses:
+            source.want()
 
     def value(self) -> T:
         """The newest answer.

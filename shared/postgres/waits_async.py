@@ -57,11 +57,16 @@ class PostgresAsyncWaits:
         jobs = await self._until(last, max_seconds)
         return None if jobs is None else jobs.get(subscription)
 
+    def open(self) -> None:
+        """Begin to connect the session that reads; see PostgresWaits.open. Never blocks."""
+        self._reads.start()
+
     async def close(self) -> None:
         """End both connections."""
         await asyncio.to_thread(self._close)
 
     async def __aenter__(self) -> Self:
+        self.open()
         return self
 
     async def __aexit__(
@@ -89,10 +94,10 @@ class PostgresAsyncWaits:
                 last.keep(await self._reads.read_async(last.channel, last.key))
                 left = deadline - SYSTEM.monotonic()
                 if left <= 0 or last.satisfied():
+                    last.leave(self._source)
                     return last.value()
-                self._source.start()  # it wakes all who wait once it hears
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(min(left, waits.POLL)):
+                    async with asyncio.timeout(min(left, last.pause(self._source))):
                         await woken.wait()
 
     def _close(self) -> None:

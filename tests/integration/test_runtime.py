@@ -11,7 +11,7 @@ from shared.app import load_app
 from shared.errors import Conflict, DatabaseUnavailable, NotFound
 from shared.postgres.runtime import PostgresRuntime
 from tests.support.waiting import until
-from weirkeeper import JobFilter
+from weirkeeper import EnqueueOpts, JobFilter
 
 SESSIONS = (
     "select pid from pg_stat_activity where application_name like 'weirkeeper shop%%'"
@@ -84,6 +84,21 @@ def test_stop_may_be_repeated(database_url, sql):
         assert sql.execute(SESSIONS).fetchall()
     runtime.stop()
     until(lambda: not sql.execute(SESSIONS).fetchall(), 10, "its sessions are gone")
+
+
+def test_an_awaited_job_has_waits_connect(runtime, sql):
+    reads = SESSIONS.replace("shop%%", "shop reads")
+    runtime.start()
+    runtime.enqueue("corpus.index", {})
+    assert not runtime._waits._reads.started(), "nobody waits, nothing reads"
+    runtime.enqueue("corpus.index", {}, EnqueueOpts(awaited=True))
+    until(lambda: sql.execute(reads).fetchall(), 5, "the session that reads stands")
+
+
+def test_an_awaited_job_in_a_transaction_of_the_callers_too(runtime, sql):
+    with sql.transaction(force_rollback=True):
+        runtime.with_tx(sql).enqueue_many("corpus.index", [{}], EnqueueOpts(awaited=True))
+        assert runtime._waits._reads.started()
 
 
 def test_a_transaction_of_the_callers(runtime, sql):

@@ -100,6 +100,28 @@ def test_a_transaction_of_the_callers(database_url):
     run(database_url, body)
 
 
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("bound", [False, True])
+def test_an_awaited_job_has_waits_connect(database_url, sql, bound, many):
+    """Those on the loop, and no others; a job that nobody waits for has none."""
+    reads = SESSIONS.replace("shop%%", "shop reads")
+
+    def stands():
+        return sql.execute(reads).fetchall()
+
+    async def body(runtime):
+        async with await psycopg.AsyncConnection.connect(database_url) as conn:
+            jobs = runtime.with_tx(conn) if bound else runtime
+            enqueue, args = (jobs.enqueue_many, [{}]) if many else (jobs.enqueue, {})
+            await enqueue(KIND, args)
+            assert not runtime._waits._reads.started()
+            await enqueue(KIND, args, EnqueueOpts(awaited=True))
+            await asyncio.to_thread(until, stands, 5, "the session that reads stands")
+            assert not runtime._engine._waits._reads.started()
+
+    run(database_url, body)
+
+
 def test_the_loop_stays_free_while_a_call_waits(database_url, sql):
     """A call that waits for a lock keeps its own session, not the loop, and not the looks."""
 

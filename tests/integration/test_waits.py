@@ -16,7 +16,7 @@ from shared.notices.waiters import LIMIT
 from shared.postgres.connect import Use, connect
 from shared.postgres.retention import prune_jobs
 from shared.postgres.statements import statement
-from shared.postgres.waits import PostgresWaits
+from shared.postgres.waits import Last, PostgresWaits
 from tests.support.bounds import at_most
 from tests.support.rows import enqueue, fan_out, finish, record
 from tests.support.waiting import pause, until
@@ -72,6 +72,40 @@ def test_nobody_listens_for_what_is_over_at_the_first_look(waits, conn):
         assert waits.wait(job_id, 30).finished
     assert not waits._source.started()
     assert sessions(conn) == 1
+
+
+def test_its_block_connects_to_read_before_anybody_waits(waits, conn):
+    until(lambda: sessions(conn) == 1, 5, "the session that reads stands")
+    assert listeners(conn) == []
+    assert not waits._source.started()
+
+
+def test_a_short_job_is_seen_before_listen_is_connected_for(waits, conn, monkeypatch):
+    """It ends after the first look, with the slow poll out of the way."""
+    monkeypatch.setattr("shared.postgres.waits.POLL", 60)
+    job_id = enqueue(conn)
+    keep, want, steps = Last.keep, waits._source.want, []
+
+    def keeping(last, read):
+        keep(last, read)
+        steps.append(read.found.state)
+        if len(steps) == 1:
+            finish(conn, job_id)
+
+    monkeypatch.setattr(Last, "keep", keeping)
+    monkeypatch.setattr(waits._source, "want", lambda: (steps.append("LISTEN"), want()))
+    assert waits.wait(job_id, 30).finished
+    assert steps == ["pending", "completed", "LISTEN"], "the next wait is likely to need it"
+    until(lambda: listeners(conn), 5, "somebody listens")
+
+
+def test_looks_grow_rare_where_nobody_can_listen(waits, conn, monkeypatch):
+    looks = []
+    keep = Last.keep
+    monkeypatch.setattr(waits._source, "want", lambda: None)
+    monkeypatch.setattr(Last, "keep", lambda last, read: (keep(last, read), looks.append(read)))
+    waits.wait(enqueue(conn), 0.5)
+    assert 6 < len(looks) <= 14, "5 in 10 ms, then after 4, 8 … 256 ms, and one at the bound"
 
 
 @pytest.mark.parametrize("state", ["completed", "discarded", "cancelled"])
@@ -200,11 +234,11 @@ def test_the_read_connection_may_be_lost_in_the_middle(waits, conn):
 
 
 def test_a_database_that_is_away_is_told_when_the_bound_has_passed():
-    with (
-        PostgresWaits("postgresql://nobody@127.0.0.1:1/none", "test") as waits,
-        pytest.raises(DatabaseUnavailable),
-    ):
-        waits.wait("1", 0.3)
+    with PostgresWaits("postgresql://nobody@127.0.0.1:1/none", "test") as waits:
+        for _ in range(2):  # after the connect ahead of the first wait has failed, too
+            with pytest.raises(DatabaseUnavailable, match="refused"):
+                waits.wait("1", 0.3)
+        assert waits._reads.started()
 
 
 def test_many_threads_share_two_connections(waits, conn, database_url):

@@ -38,6 +38,40 @@ def run(url, body):
     return asyncio.run(with_waits())
 
 
+def test_its_block_connects_to_read_before_anybody_waits(database_url, conn):
+    reading = (
+        "select from pg_stat_activity where datname = current_database()"
+        " and application_name = 'weirkeeper test reads'"
+    )
+
+    async def body(_made):
+        await asyncio.to_thread(until, lambda: conn.execute(reading).fetchall(), 5, "it stands")
+
+    run(database_url, body)
+
+
+def test_a_short_job_is_seen_before_listen_is_connected_for(
+    database_url, conn, only_notices, monkeypatch
+):
+    job = enqueue(conn)
+    keep, steps = waits.Last.keep, []
+
+    def keeping(last, read):
+        keep(last, read)
+        steps.append(read.found.state)
+        if len(steps) == 1:
+            finish(conn, job)
+
+    monkeypatch.setattr(waits.Last, "keep", keeping)
+
+    async def body(made):
+        monkeypatch.setattr(made._source, "want", lambda: steps.append("LISTEN"))
+        return (await made.wait(job, 30)).finished
+
+    assert run(database_url, body)
+    assert steps == ["pending", "completed", "LISTEN"]
+
+
 async def waiting(made, count, channel=FINAL):
     said = f"{count} tasks wait"
     await asyncio.to_thread(until, lambda: made._waiters.count(channel) == count, 10, said)

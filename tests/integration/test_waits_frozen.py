@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import pairwise
 
 import psycopg
@@ -51,12 +52,17 @@ def took(act) -> tuple[object, float]:
 
 @pytest.mark.parametrize("known", [True, False])
 def test_a_wait_keeps_its_bound(cluster, url, known):
-    """With sessions that are open already, and with none."""
-    with psycopg.connect(url, autocommit=True) as conn, PostgresWaits(url, "test") as waits:
+    """With sessions that are open already, and with none: opening is begun while it stands still."""
+    waits = PostgresWaits(url, "test")
+    with psycopg.connect(url, autocommit=True) as conn, closing(waits):
         job = enqueue(conn)
         if known:
             assert waits.wait(job, 0.1).state == "pending"
         with frozen(cluster):
+            opening = threading.Thread(target=waits.open, daemon=True)
+            opening.start()
+            opening.join(MARGIN)
+            assert not opening.is_alive()
             result, seconds = took(lambda: waits.wait(job, 1))
             assert isinstance(result, DatabaseUnavailable)
             assert seconds < 1 + reads.READ + MARGIN

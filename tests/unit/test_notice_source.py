@@ -17,7 +17,7 @@ class FakeEar:
     """Says what the test puts in; breaks and refuses when told."""
 
     def __init__(self) -> None:
-        self.opens, self.closes = 0, 0
+        self.opens, self.closes, self.turns = 0, 0, 0
         self.refuse = False
         self.broken = threading.Event()
         self.said: list[tuple[str, str]] = []
@@ -31,6 +31,7 @@ class FakeEar:
         self.broken.clear()
 
     def notices(self, seconds: float) -> list[tuple[str, str]]:
+        self.turns += 1
         if self.broken.wait(0.01):
             raise DatabaseUnavailable("gone")
         said, self.said = self.said, []
@@ -103,16 +104,37 @@ def test_after_a_gap_everybody_looks_again(ear, make):
     assert log.lines == ["first", "lost", "again"]
 
 
-def test_an_application_listens_only_while_somebody_waits(ear, make, monkeypatch):
+def test_an_application_listens_once_it_is_wanted_and_while_somebody_waits(ear, make, monkeypatch):
     monkeypatch.setattr("shared.notices.source.LINGER", 0.05)
     waiters, woken = Waiters(), threading.Event()
     source = make(waiters, always=False)
+    for times in (1, 2):
+        with waiters.register(FINAL, "7", woken.set):
+            assert not woken.wait(0.1), "who waits has to say so"
+            source.want()
+            assert woken.wait(5), "what was said before LISTEN is looked for after it"
+            turns = ear.turns
+            until(lambda: ear.turns > turns + 20, 5, "as long as one waits")  # noqa: B023
+            assert source.connected
+        until(lambda: not source.connected, 5, "closed when nobody waits")
+        woken.clear()
+        assert ear.opens == times
+
+
+def test_it_may_be_wanted_before_it_was_started(ear):
+    source = NoticeSource(ear, Waiters(), pytest.fail, always=False)
+    source.want()
+    until(lambda: source.connected, 5, "connected")
+    source.stop()
+    assert not ear.open_now
+
+
+def test_a_stop_ends_a_source_that_nobody_wants(ear):
+    source = NoticeSource(ear, Waiters(), pytest.fail, always=False)
+    source.start()
+    source.stop()
+    assert not source.started()
     assert ear.opens == 0
-    with waiters.register(FINAL, "7", woken.set):
-        until(lambda: ear.opens == 1, 5, "the first waiter opens it")
-        assert woken.wait(5), "what was said before LISTEN is looked for after it"
-    until(lambda: not source.connected, 5, "closed when nobody waits")
-    assert ear.opens == 1
 
 
 def test_stop_is_idempotent_and_may_come_first(ear):

@@ -114,12 +114,3 @@ def test_places_are_neither_lost_nor_doubled_by_many_threads():
         thread.join()
     assert waiters.count(FINAL) == 0
     assert not any(over)
-
-
-def test_the_first_arrival_ends_the_rest():
-    waiters = Waiters()
-    waiters.wait_for_first(0)
-    with waiters.register(FINAL, "1", nothing):
-        waiters.wait_for_first(60)  # returns at once, or the test times out
-    waiters.stir()
-    waiters.wait_for_first(60)
