@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 if __name__ == "__main__":
-    from weirkeeper.identity import check
+    from pathlib import Path
+    from runpy import run_path
 
-    check()
+    # By its place: another's `weirkeeper` may come first on the path.
+    run_path(str(Path(__file__).parents[1] / "weirkeeper" / "identity.py"))["check"]()
 
     from listener.main import main
 

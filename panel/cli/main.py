@@ -135,11 +135,15 @@ def _call(command: Command, arguments: list[str]) -> int:
 
 
 def _prepared(name: str, arguments: list[str]) -> tuple[ModuleType, argparse.Namespace]:
+    import os  # noqa: PLC0415
     from importlib import import_module  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+    from runpy import run_path  # noqa: PLC0415
 
-    from weirkeeper.identity import check  # noqa: PLC0415
-
-    check()  # as each program does: a console script cannot before its own import
+    # As each program does: a console script cannot before its own import. By its place: another's
+    # `weirkeeper` may come first on the path.
+    run_path(str(Path(__file__).parents[2] / "weirkeeper" / "identity.py"))["check"]()
+    os.umask(0o077)  # as programs do: what an application writes at its import is its user's alone
     module = import_module(f"panel.cli.commands.{name}")
     return module, _parsed(name, module, arguments)
 

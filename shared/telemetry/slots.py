@@ -23,6 +23,9 @@ _WHOLE_FILE = (os.SEEK_SET, 0, 0, 0)
 def metrics_folder(home: Path) -> Path:
     """Make HOME/metrics if it is missing, mode 0700, and refuse one that is not ours alone.
 
+    HOME, if ours, gets that mode as well: a supervisord that somebody starts makes HOME/log/*.log
+    for all to read, and logs tell of jobs.
+
     Args:
         home: the folder of all state.
 
@@ -31,6 +34,8 @@ def metrics_folder(home: Path) -> Path:
     """
     folder = home / "metrics"
     home.mkdir(parents=True, exist_ok=True)
+    if home.stat().st_uid == os.geteuid():
+        home.chmod(0o700)
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if folder.is_symlink() or not folder.is_dir() or found.st_uid != os.geteuid():

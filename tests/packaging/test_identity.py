@@ -82,10 +82,11 @@ def test_a_decoy_in_the_working_folder_is_not_even_seen(ours, decoys, tmp_path, 
         )
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p[0])
-def test_without_p_each_program_refuses_a_foreign_library_itself(ours, decoys, program):
-    folder = decoys("shared")
-    refused(ours.run("-m", *program, "--check", cwd=folder), "shared")
+@pytest.mark.parametrize("program", [*PROGRAMS, ("panel.cli.main", "check")], ids=lambda p: p[0])
+@pytest.mark.parametrize("name", ["shared", "weirkeeper"])
+def test_without_p_each_program_refuses_a_foreign_library_itself(ours, decoys, name, program):
+    """Also one that bears the name of the check itself."""
+    refused(ours.run("-m", *program, "--check", cwd=decoys(name)), name)
 
 
 @pytest.mark.parametrize("name", FOREIGN)
@@ -96,10 +97,11 @@ def test_a_decoy_that_a_pth_file_puts_before_us_is_refused(decoys, tmp_path, nam
     )
 
 
-def test_a_command_refuses_before_it_imports_anything_foreign(ours, decoys, tmp_path):
-    environ = {"PYTHONPATH": str(decoys("shared"))}
+@pytest.mark.parametrize("name", ["shared", "weirkeeper"])
+def test_a_command_refuses_before_it_imports_anything_foreign(ours, decoys, tmp_path, name):
+    environ = {"PYTHONPATH": str(decoys(name))}
     done = ours.run("-P", "-m", "panel.cli.main", "jobs", "list", cwd=tmp_path, environ=environ)
-    refused(done, "shared")
+    refused(done, name)
 
 
 def test_the_server_refuses_before_it_starts_anything(ours, decoys, tmp_path):

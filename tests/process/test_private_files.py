@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,10 +69,30 @@ def test_what_a_server_leaves_is_for_its_user_alone(short_tmp: Path, everybody_r
 def test_so_are_the_files_of_a_program_alone_and_of_its_handlers(
     everybody_reads: None, queue: TestQueue
 ) -> None:
+    queue.programs.home.chmod(0o755)
     program = queue.start()
     queue.begun(queue.enqueue("ok"))
+    assert stat.S_IMODE(queue.programs.home.stat().st_mode) == 0o700, (
+        "logs of supervisord are in it"
+    )
     assert set(masks(queue.programs.living()).values()) == {"0077"}
     (queue.programs.home / "by-the-test").touch()
-    queue.programs.home.chmod(0o700)
     assert open_to_others(queue.programs.home) == {"by-the-test": "-rw-r--r--"}
     assert program.running()
+
+
+def test_so_are_the_files_of_a_command(tmp_path: Path, everybody_reads: None) -> None:
+    """What an application writes when it is imported, for example."""
+    (tmp_path / "planted.py").write_text(
+        "from pathlib import Path\nfrom weirkeeper import App\n"
+        "(Path(__file__).parent / f'made-{len(list(Path(__file__).parent.glob(\"made*\")))}').touch()\n"
+        "app = App()\n"
+    )
+    subprocess.run(
+        [sys.executable, "-P", "-m", "panel.cli.main", "check"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "WEIRKEEPER_APP": "planted:app",
+             "WEIRKEEPER_HOME": str(tmp_path / "home"), "DATABASE_URL": "postgresql://127.0.0.1:1/x"},
+        timeout=60, check=False,
+    )  # fmt: skip
+    made = {path.name: stat.filemode(path.stat().st_mode) for path in tmp_path.glob("made-*")}
+    assert set(made.values()) == {"-rw-------"}, made
