@@ -42,8 +42,16 @@ SETTINGS = (
     Setting("WEIRKEEPER_HOME", "", "folder of all state; empty = .weirkeeper in the checkout"),
     Setting("WEIRKEEPER_APP", "", 'the application, "module:attribute"; empty = the site alone'),
     Setting("WEIRKEEPER_HOST", "127.0.0.1", "address that listener and metrics bind"),
-    Setting("WEIRKEEPER_LISTENER_PORT", "8711", "port of the listener; 0 = a free one"),
-    Setting("WEIRKEEPER_METRICS_PORT", "9711", "port of the metrics endpoint; 0 = a free one"),
+    Setting(
+        "WEIRKEEPER_LISTENER_PORT",
+        "8711",
+        "port of the listener; 0 = a free one, which the server keeps",
+    ),
+    Setting(
+        "WEIRKEEPER_METRICS_PORT",
+        "9711",
+        "port of the metrics endpoint; 0 = a free one, which the server keeps",
+    ),
     Setting("WEIRKEEPER_POSTGRES_PORT", "54711", "port of the embedded Postgres; 0 = a free one"),
     Setting(
         "WEIRKEEPER_POSTGRES_USER", "nobody", "who runs the embedded Postgres when started by root"

@@ -10,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+from urllib.request import urlopen
 
 import pytest
 
@@ -89,6 +90,24 @@ def test_on_a_database_of_somebody_else(programs):
     assert server.ask("select count(*) from weirkeeper.process where phase = 'ready'") == 8
     assert server.stop() == 0
     until(lambda: not programs.living(), 20, "everything has ended")
+
+
+def test_a_program_that_is_started_again_answers_where_the_greeting_said(programs):
+    """Its port was 0: a free one."""
+    server = Server(programs).until_ready()
+    for role, address in server.addresses().items():
+        which = f"from weirkeeper.process where role = '{role}' and phase = 'ready'"
+        before = server.ask(f"select pid {which}")
+        os.kill(before, signal.SIGKILL)
+        until(
+            lambda old=before, rows=which: server.ask(f"select max(pid) {rows} and pid <> {old}"),
+            30,
+            f"another {role} is ready",
+        )
+        host, port = address.split(":")
+        with urlopen(f"http://{host}:{port}/livez", timeout=10) as answer:
+            assert answer.status == 200
+    assert server.stop() == 0
 
 
 @pytest.mark.slow

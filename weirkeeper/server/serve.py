@@ -27,7 +27,7 @@ from weirkeeper.server.greeting import greeting
 from weirkeeper.server.leftovers import OTHERS, wait_for_end
 from weirkeeper.server.lock import only_server
 from weirkeeper.server.own import LOCAL, own_settings
-from weirkeeper.server.ports import refuse_taken
+from weirkeeper.server.ports import chosen_ports, refuse_taken
 from weirkeeper.server.ready import Readiness, expected_roles
 from weirkeeper.server.stopping import Stopping
 from weirkeeper.server.supervisor import Supervisor
@@ -98,7 +98,7 @@ def serve(
         for name, value in own.items():
             hand_down(name, value)
         start = Start(settings, deployment, embedded, own, began)
-        with _supervised(start) as supervisor:
+        with chosen_ports(settings), _supervised(start) as supervisor:
             _tell_when_ready(start, supervisor, stop)
             if not stop.requested:
                 _watch(supervisor, stop)
