@@ -14,8 +14,8 @@ from shared.jobs.port import Wait
 from shared.jobs.states import FINAL
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
-from shared.postgres.hot import as_array, hot
 from shared.postgres.inspector_rows import progress_of
+from shared.postgres.prepared import as_array, prepared
 from shared.postgres.statements import statement
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class Answers:
 
 
 def _jobs(conn: Connection, ids: Sequence[str]) -> dict[str, Wait]:
-    rows = hot(conn, "waits/jobs")({"ids": as_array(map(int, ids))})
+    rows = prepared(conn, "waits/jobs").rows({"ids": as_array(map(int, ids))})
     return {
         job_id: Wait(state, state in FINAL, result, progress_of(progress))
         for job_id, state, result, progress in rows

@@ -29,7 +29,7 @@ from shared.jobs.work import Claim, Held, Mark
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translate, translated
 from shared.postgres.floors import Floors, Lane
-from shared.postgres.hot import as_array, hot
+from shared.postgres.prepared import as_array, prepared
 from shared.postgres.promotions import expire
 from shared.postgres.statements import statement
 
@@ -86,7 +86,7 @@ class Claims:
         self._unlearned = 0  # claims
         self._lessons = LESSONS
         self._learned = -inf  # when
-        self._hot = hot(conn, "claims/claim")
+        self._hot = prepared(conn, "claims/claim")
 
     def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
         """Claim at most `limit` jobs of these kinds, by priority, kinds in turn.
@@ -224,7 +224,7 @@ class Claims:
             "token": str(token),
         }
         try:  # as translated() does, whose context costs what a lone job waits for
-            row = self._hot(params)[0]
+            row = self._hot.rows(params)[0]
         except Error as error:
             raise translate(error) from error
         batch = self._read(row, token)
@@ -248,7 +248,7 @@ class Claims:
             "bounds": as_array([self._floors.of(lane) for lane in lanes.each]),
         }
         with translated():
-            last, xmin, next_xid, lowest = hot(self._conn, "claims/floors")(params)[0]
+            last, xmin, next_xid, lowest = prepared(self._conn, "claims/floors").rows(params)[0]
         self._floors.observe(last, xmin, next_xid, list(zip(lanes.each, lowest, strict=True)))
 
     def _begin_sweep(self, lanes: Sequence[Lane]) -> None:

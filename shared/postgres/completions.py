@@ -14,7 +14,7 @@ from typing import Any
 from shared.jobs.work import Completed, Finish
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
-from shared.postgres.hot import as_array, as_texts, hot
+from shared.postgres.prepared import as_array, as_texts, prepared
 from shared.postgres.statements import statement
 
 Told = tuple[str, str | None]  # when it began, seconds since 1970 or "null"; its result
@@ -95,7 +95,7 @@ def _complete(
     """Arrays as texts: psycopg takes five times as long to make them of lists."""
     ids = sorted(started)
     began, results = zip(*map(started.__getitem__, ids), strict=True)
-    row = hot(conn, "completions/complete")(
+    row = prepared(conn, "completions/complete").rows(
         {
             "job_ids": as_array(ids),
             "tokens": as_array(tokens),

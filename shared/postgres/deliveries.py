@@ -16,7 +16,7 @@ from typing import Any
 from shared.backoff import random_token
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
-from shared.postgres.prepared import Row, Value, ask, pieces
+from shared.postgres.prepared import Row, Value, pieces, prepared
 from shared.postgres.statements import statement
 from shared.webhooks.body import Format, Message
 from shared.webhooks.port import Lease, Settled, Standing
@@ -146,7 +146,7 @@ class PostgresDeliveries:
         token = random_token()
         params = {"id": delivery_id, "seconds": seconds, "token": token}
         with translated():
-            answer, *found = ask(self._conn, statement("deliveries/take"), params)
+            answer, *found = prepared(self._conn, "deliveries/take").raw(params)
             if answer != b"leased":
                 return self._standing((answer or b"").decode(), delivery_id)
         return _granted(delivery_id, token, found)
@@ -171,7 +171,7 @@ class PostgresDeliveries:
             "started_at": report.started_at,
         }
         with translated():
-            row = ask(self._conn, statement("deliveries/settle"), params)
+            row = prepared(self._conn, "deliveries/settle").raw(params)
         held, attempts, disabled, notice = (None if one is None else one.decode() for one in row)
         return Settled(
             held == "true", int(attempts or 0), disabled, None if notice is None else int(notice)

@@ -16,9 +16,9 @@ from shared.postgres import claims as module
 from shared.postgres.claims import Claims
 from shared.postgres.completions import Finish, finish
 from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.hot import hot
 from shared.postgres.jobs import PostgresJobs
 from shared.postgres.lines import OwnersClaims
+from shared.postgres.prepared import prepared
 from shared.postgres.promotions import promote
 from shared.postgres.rescues import dead_owners, rescue
 from tests.support.eager import eager_floors
@@ -172,7 +172,7 @@ def test_who_waits_for_a_claim_waits_for_one_statement(conn):
     claims = Claims(conn, "index", 1, Clock())
     counted = Counted(conn.pgconn)
     for name in ("claims/claim", "claims/floors"):
-        hot(conn, name)._pgconn = counted
+        prepared(conn, name)._pgconn = counted
     for _ in range(5):
         add(conn)
         assert len(claims.claim([KIND], 4)) == 1
