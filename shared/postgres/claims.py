@@ -19,7 +19,7 @@ from dataclasses import asdict
 from functools import lru_cache, partial
 from itertools import repeat
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from psycopg import Error
 
@@ -34,6 +34,7 @@ from shared.postgres.promotions import expire
 from shared.postgres.statements import statement
 
 PRIORITIES = (1, 2, 3, 4)
+T = TypeVar("T")
 _claim = partial(tuple.__new__, Claim)  # of a tuple, without a call of Python's for each
 FULL_SWEEP = 60.0  # seconds between sweeps from the very beginning: the net under the floors
 LEARN_AT = 256  # claims, after which floors are to rise: so many dead rows are soon walked over
@@ -80,7 +81,7 @@ class Claims:
         self._after: dict[Lane, int] = {}
         self._ahead = False  # the last claim was full: go on behind it
         self._was_ahead = False
-        self._turn = 0
+        self._last: dict[int, str] = {}  # by priority: the kind that was served last
         self._full_sweep_at = clock.monotonic() + FULL_SWEEP
         self._lanes: Lanes | None = None  # that were claimed from last
         self._unlearned = 0  # claims
@@ -89,7 +90,10 @@ class Claims:
         self._hot = prepared(conn, "claims/claim")
 
     def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
-        """Claim at most `limit` jobs of these kinds, by priority, kinds in turn.
+        """Claim at most `limit` jobs of these kinds, by priority; kinds take turns in each.
+
+        Turns begin behind the kind that was served last. A start that just moves on with each claim
+        would serve the flood that stands behind many empty lanes as often as there are lanes.
 
         Returns:
             The claims; empty only when a sweep found nothing.
@@ -100,8 +104,7 @@ class Claims:
         """
         if not kinds or limit < 1:
             return []
-        self._turn += 1
-        lanes = lanes_of(tuple(kinds), self._turn % len(kinds))
+        lanes = lanes_of(tuple(kinds), tuple(map(self._last.get, PRIORITIES)))
         self._lanes = lanes
         while True:
             batch, expired, keyed = self._take(lanes, limit)
@@ -227,7 +230,7 @@ class Claims:
             row = self._hot.rows(params)[0]
         except Error as error:
             raise translate(error) from error
-        batch = self._read(row, token)
+        batch = self._read(row, token, lanes)
         self._unlearned += len(batch)
         self._ahead = len(batch) == limit
         return batch, row[11] or (), row[12] or ()
@@ -258,21 +261,33 @@ class Claims:
             self._floors.reset()
         self._after = {lane: self._floors.of(lane) for lane in lanes}
 
-    def _read(self, row: Any, token: int) -> list[Claim]:
+    def _read(self, row: Any, token: int, lanes: Lanes) -> list[Claim]:
         if row[0] is None:
             return []
         ids, kinds, priorities, seqs, runs, attempts, maxima, timeouts, awaited, ages = row[:10]
         # In order of seq within each lane: its last one stays.
-        self._after.update(zip(zip(kinds, priorities, strict=True), seqs, strict=True))
+        found = dict(zip(zip(kinds, priorities, strict=True), seqs, strict=True))
+        self._after.update(found)
+        served = found if len(found) == 1 else [lane for lane in lanes.each if lane in found]
+        self._last.update((priority, kind) for kind, priority in served)
         lines = bytes(row[10]).split(b"\n")
         columns = (ids, runs, attempts, maxima, kinds, timeouts, awaited)
         return list(map(_claim, zip(*columns, repeat(token, len(ids)), ages, lines, strict=True)))
 
 
 @lru_cache(maxsize=256)
-def lanes_of(kinds: tuple[str, ...], first: int) -> Lanes:
-    """The lanes of these kinds, by priority; in each, the kinds from the `first` of them on."""
-    order = (*kinds[first:], *kinds[:first])
-    each = [(kind, priority) for priority in PRIORITIES for kind in order]
+def lanes_of(kinds: tuple[str, ...], served: tuple[str | None, ...]) -> Lanes:
+    """The lanes of these kinds, by priority; in each, from behind the kind that was served last."""
+    each = [
+        (kind, priority)
+        for priority, last in zip(PRIORITIES, served, strict=True)
+        for kind in behind(kinds, last)
+    ]
     names, priorities = zip(*each, strict=True)
     return Lanes(each, as_array([f'"{name}"' for name in names]), as_array(priorities))
+
+
+def behind(turns: Sequence[T], last: object) -> Sequence[T]:
+    """Whose turn it is, when `last` was served last: who stands behind it, and all others after."""
+    first = next((place for place, turn in enumerate(turns, 1) if turn == last), 0)
+    return (*turns[first:], *turns[:first])

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from psycopg.pq import TransactionStatus
+
 from shared.jobs.inspect import Attempt, Job, Progress
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
@@ -18,12 +20,18 @@ from shared.postgres.statements import statement
 
 @contextmanager
 def bounded(conn: Connection) -> Iterator[None]:
-    """Look within one transaction, whose statements end after 2 s each.
+    """Look within one transaction, whose statements end after 2 s each and see one moment.
+
+    Args:
+        conn: in autocommit mode; within a look, this is a part of it.
 
     Raises:
         DatabaseUnavailable: not now, or it took too long.
     """
+    within = conn.info.transaction_status != TransactionStatus.IDLE
     with translated(), conn.transaction():
+        if not within:
+            conn.execute(statement("inspector/moment"))
         conn.execute(statement("inspector/bound"))
         yield
 

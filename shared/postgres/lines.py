@@ -17,7 +17,7 @@ from typing import Any
 from shared.backoff import random_token
 from shared.clock import SYSTEM, Clock
 from shared.jobs.work import Claim, Cut
-from shared.postgres.claims import Claims, Lanes
+from shared.postgres.claims import Claims, Lanes, behind
 from shared.postgres.connect import Connection
 from shared.postgres.failures import translated
 from shared.postgres.floors import Lane
@@ -43,7 +43,7 @@ class Lines:
         self._open = Turns(conn, self._owner, clock, floors=True)
         self._closed: dict[str, float] = {}  # kinds without room: when the next may start
         self._quiet: dict[str, float] = {}  # kinds of which nothing was found: when to look again
-        self._turn = 0
+        self._last: str | None = None  # the group that was served last; None: kinds without a rate
         self.cut = Cut()
         self.learn()
 
@@ -79,16 +79,14 @@ class Lines:
         # What has opened is asked for anew; a cap may keep it from that, and is no reason to hurry.
         self._closed = {name: opens for name, opens in self._closed.items() if opens > now}
         quiet = [kind for kind in rated if self._quiet.get(kind, 0.0) > now]
-        groups: list[tuple[str | None, Sequence[str]]] = [
-            (kind, (kind,)) for kind in rated if kind not in quiet
-        ]
-        groups.append((None, [kind for kind in kinds if kind not in self._rated]))
-        self._turn += 1
-        first = self._turn % len(groups)
+        rest = [kind for kind in kinds if kind not in self._rated]
         got: list[Claim] = []
-        for kind, names in (*groups[first:], *groups[:first]):
-            if len(got) < limit and names:
-                got += self._within(kind, names, limit - len(got))
+        for kind in behind([*rated, None], self._last):
+            names = rest if kind is None else (kind,)
+            if kind not in quiet and names and len(got) < limit:
+                more = self._within(kind, names, limit - len(got))
+                self._last = kind if more else self._last
+                got += more
         for kind in quiet:
             if not got:
                 got = self._within(kind, (kind,), limit)
@@ -219,4 +217,4 @@ class OwnersClaims(Claims):
         self._served.update(
             (lane, last) for lane, last in zip(lanes.each, row[13], strict=True) if last is not None
         )
-        return self._read(row, token), row[11] or (), row[12] or ()
+        return self._read(row, token, lanes), row[11] or (), row[12] or ()

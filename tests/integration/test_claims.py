@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import random
 import threading
+from collections import Counter
 from collections.abc import Iterator
 
 import psycopg
 import pytest
 
+from shared.app import App, load_app
 from shared.backoff import random_token
+from shared.jobs.kinds import Kind
 from shared.jobs.port import EnqueueOpts
 from shared.postgres import claims as module
+from shared.postgres.catalog import declare
 from shared.postgres.claims import Claims
 from shared.postgres.completions import Finish, finish
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.jobs import PostgresJobs
-from shared.postgres.lines import OwnersClaims
+from shared.postgres.lines import MOMENT, Lines, OwnersClaims
 from shared.postgres.prepared import prepared
 from shared.postgres.promotions import promote
 from shared.postgres.rescues import dead_owners, rescue
@@ -75,6 +79,54 @@ def test_priorities_first_then_order_of_enqueue(conn):
 
 
 PLANS = ("nestloop", "hashjoin", "mergejoin", "sort", "material", "memoize", "indexscan", "seqscan")
+
+
+@pytest.fixture
+def ten(conn: Connection) -> list[str]:
+    """Kinds of one queue."""
+    kinds = tuple(Kind(f"k.{letter}", "index", "m:f") for letter in "abcdefghij")
+    declare(conn, App(kinds=kinds).merged(load_app(None)).check())
+    return [kind.name for kind in kinds]
+
+
+def served(claims: Claims, kinds: list[str], times: int, limit: int) -> str:
+    """Letters of the kinds of so many claims."""
+    return "".join(c.kind[-1] for _ in range(times) for c in claims.claim(kinds, limit))
+
+
+@pytest.mark.parametrize("rated", [False, True])
+def test_kinds_take_turns_however_many_others_have_nothing_in_line(conn, ten, rated):
+    """Slow jobs are claimed one by one: 'a' must not go first as often as there are kinds."""
+    if rated:
+        conn.execute(
+            "update weirkeeper.kind set rate_n = 1000, rate_ms = 1000 where name like 'k.%'"
+        )
+    jobs = PostgresJobs(conn)
+    for kind in ("k.a", "k.b"):
+        jobs.enqueue_many(kind, [{}] * 50)
+    clock = Clock()
+    claims = Lines(conn, "index", 1, clock)
+    first = served(claims, ten, 20, 1)
+    assert sorted(first) == ["a"] * 10 + ["b"] * 10
+    assert "aa" not in first
+    assert "bb" not in first
+    jobs.enqueue("k.c", {})
+    clock.now += MOMENT  # so long a limited kind is taken to have nothing in line
+    assert "c" in served(claims, ten, 2, 1)
+    assert Counter(served(claims, ten, 4, 5)) == {"a": 10, "b": 10}
+
+
+def test_turns_are_of_each_priority(conn, ten):
+    """A kind that is served at every claim, for it is urgent, takes nobody's turn in the next."""
+    jobs = PostgresJobs(conn)
+    for kind, priority in (("k.a", 2), ("k.b", 2), ("k.j", 1)):
+        jobs.enqueue_many(kind, [{}] * 20, EnqueueOpts(priority=priority))
+    assert Counter(served(Claims(conn, "index", 1), ten, 10, 2)) == {"j": 20}
+    jobs.enqueue_many("k.j", [{}] * 20, EnqueueOpts(priority=1))
+    claims = Claims(conn, "index", 1)
+    assert Counter(served(claims, ten, 1, 21)) == {"j": 20, "a": 1}
+    jobs.enqueue("k.j", {}, EnqueueOpts(priority=1))
+    assert served(claims, ten, 1, 2) == "jb"
 
 
 @pytest.mark.parametrize("how", [Claims, OwnersClaims])

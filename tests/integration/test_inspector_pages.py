@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import time
 
+import psycopg
 import pytest
 
 from shared.errors import InvalidArguments
 from shared.jobs.port import JobFilter
+from shared.postgres.inspector_pages import Pages
 from shared.postgres.statements import statement
-from tests.support.steps import fill, steps_fixture  # noqa: F401
+from tests.support.steps import DISCARDED, fill, steps_fixture  # noqa: F401
 
 
 @pytest.fixture
@@ -117,6 +119,36 @@ def test_a_list_does_not_look_for_ever(steps, monkeypatch):
         steps.enqueue()
     with pytest.raises(InvalidArguments, match="expected one that fits a job not too far back"):
         steps.inspector.list(JobFilter(owner_id="rare"))
+
+
+@pytest.mark.parametrize("state", ["pending", "discarded"])
+def test_no_job_is_passed_over_when_others_leave_the_window(
+    steps, monkeypatch, state, database_url
+):
+    """Between the look at a window and the look for its end, some of its rows go."""
+    monkeypatch.setattr("shared.postgres.inspector_pages.WINDOW", 10)
+    looked = Pages._ids
+    kept = steps.enqueue(owner_id="rare")
+    others = [int(steps.enqueue()) for _ in range(10)]
+    for claim in steps.claim() if state == "discarded" else ():
+        steps.finish(claim, **DISCARDED)
+
+    with psycopg.connect(database_url, autocommit=True) as other:
+
+        def interrupted(pages, text, params):
+            found = looked(pages, text, params)
+            if not text.startswith("-- The last row"):
+                gone = [others.pop() for _ in range(min(3, len(others)))]
+                for table in ("ready", "attempt"):
+                    other.execute(
+                        f"delete from weirkeeper.{table} where job_id = any (%s)", (gone,)
+                    )
+            return found
+
+        monkeypatch.setattr(Pages, "_ids", interrupted)
+        found = steps.inspector.list(JobFilter(state=state, owner_id="rare"))
+    assert [job.id for job in found] == [kept]
+    assert len(others) < 10
 
 
 @pytest.mark.parametrize("table", ["job", "ready", "attempt"])

@@ -180,7 +180,7 @@ def test_a_claim_that_was_not_let_through_holds_no_place(steps):
     """Its reply was lost, or its owner died, between the claim and the look at the keys."""
     jobs = add(steps, 2)
     claims = Claims(steps.conn, QUEUE, EPOCH)
-    claims._take(lanes_of((KIND,), 0), 1)  # and no more
+    claims._take(lanes_of((KIND,), (None,) * 4), 1)  # and no more
     assert places(steps)["running"] == []
     assert steps.where(jobs[0]) == ["running"]
     [other] = Claims(steps.conn, QUEUE, EPOCH + 1).claim([KIND], 5)
