@@ -94,7 +94,7 @@ class PostgresRuntime:
         return self._write(opts, lambda jobs: jobs.enqueue_many(kind, args_list, opts))
 
     def _write(self, opts: EnqueueOpts, write: Callable[[PostgresJobs], T]) -> T:
-        if opts.awaited:
+        if isinstance(opts, EnqueueOpts) and opts.awaited:  # what is none, the write refuses
             self.awaited()
         if self._bound is not None:
             return write(PostgresJobs(self._bound))

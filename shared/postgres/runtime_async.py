@@ -87,7 +87,7 @@ class PostgresAsyncRuntime:
         return await asyncio.to_thread(self._engine.enqueue_many, kind, args_list, opts)
 
     def _expect(self, opts: EnqueueOpts) -> None:
-        if opts.awaited:
+        if isinstance(opts, EnqueueOpts) and opts.awaited:  # what is none, the write refuses
             self._waits.open()
 
     # ── Waits ───────────────────────────────────────────────────────────────────────────────────
