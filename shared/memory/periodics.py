@@ -14,7 +14,7 @@ from shared.jobs.inspect import PeriodicStatus
 from shared.jobs.options import EnqueueOpts, checked_args
 from shared.jobs.schedule import LONGEST_RUN
 from shared.memory.course import Course
-from shared.memory.rows import READY, Row, iso
+from shared.memory.rows import READY, SCHEDULED, Row, iso
 from shared.memory.store import Store
 
 LATE = 60.0  # seconds after which a tick that nobody started counts as missed
@@ -67,7 +67,7 @@ class Periodics:
         course.next_at = schedule.next_after(now, due)
         gap = (schedule.next_after(due, due) - due).total_seconds()
         missed = (now - due).total_seconds() > min(LATE, gap)
-        waits = bool(course.started) and course.started[-1].where == READY
+        waits = bool(course.started) and course.started[-1].where in (READY, SCHEDULED)
         if not waits and not (missed and course.declared.missed == "skip"):
             self._start(course)
 

@@ -14,10 +14,13 @@ from shared.app import App, load_app
 from shared.errors import NotFound
 from shared.jobs.kinds import Kind
 from shared.jobs.periodic import Periodic
-from shared.postgres import periodic
+from shared.jobs.work import Finish
+from shared.postgres import completions, periodic
 from shared.postgres.catalog import declare
+from shared.postgres.claims import Claims
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.inspector import PostgresInspector
+from shared.postgres.promotions import promote
 
 KIND = Kind("p.work", "maintenance", "m:f")
 EVERY = Periodic("p.every", "p.work", {"a": 1}, every=60)
@@ -169,6 +172,25 @@ def test_a_tick_whose_predecessor_still_waits_adds_no_job(conn):
         move(conn, "p.every", 60)
         look(conn)
     assert len(jobs(conn)) == 1
+    take_all(conn)
+    move(conn, "p.every", 60)
+    look(conn)
+    assert len(jobs(conn)) == 2
+
+
+def test_a_tick_whose_predecessor_was_put_off_adds_no_job(conn):
+    """Else a minute's periodic that finds its dependency away for hours comes back as hundreds."""
+    tell(conn, EVERY)
+    look(conn)
+    [claim] = Claims(conn, "maintenance", 1).claim(["p.work"], 1)
+    put_off = Finish(claim.job_id, claim.token, "snoozed", "pending", delay=3600.0, spent=False)
+    completions.finish(conn, 1, [put_off])
+    for _ in range(5):
+        move(conn, "p.every", 60)
+        look(conn)
+    assert jobs(conn) == [claim.job_id]
+    conn.execute("update weirkeeper.scheduled set run_at = now() where job_id = %s", jobs(conn))
+    assert promote(conn, "maintenance")[0] == 1
     take_all(conn)
     move(conn, "p.every", 60)
     look(conn)

@@ -716,7 +716,7 @@ function weirkeeper.fair_owner(kind text, job_id bigint) returns text
 
 function weirkeeper.fire_periodic(periodic_name text, tick timestamp with time zone, following timestamp with time zone, skip boolean) returns bigint
   plpgsql volatile
-  sha256 859dd78b308c5e22c0aa71db9bb0e5a651a63892e059d1cebe5d64344a3d0d0d  -- Starts the tick that is due, exactly once; returns its job, or null.
+  sha256 d51d55dfcd3637bbe9dcfd0849f74ada6abdf796940b7cf27d01291f433919f1  -- Starts the tick that is due, exactly once; returns its job, or null.
 
 function weirkeeper.good_tags(tags text[]) returns boolean
   sql immutable strict

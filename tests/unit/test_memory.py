@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from shared.backoff import Backoff
 from shared.errors import ConfigurationError, Conflict, DatabaseUnavailable, InvalidArguments
-from weirkeeper import App, Completed, EnqueueOpts, EventType, Kind, Snooze, Subscription, Unique
+from weirkeeper import (
+    App,
+    Completed,
+    EnqueueOpts,
+    EventType,
+    Kind,
+    Periodic,
+    Snooze,
+    Subscription,
+    Unique,
+)
 from weirkeeper.testing import (
     MemoryRuntime,
     StoppedClock,
@@ -39,6 +50,22 @@ def nobody(_ctx, _args, *_event):
 
 def runtime(**more):
     return MemoryRuntime(APP, **more)
+
+
+def test_ticks_add_nothing_while_the_job_of_one_was_put_off():
+    answers = iter([Snooze(300), None, None])
+    ticking = replace(APP, periodics=(Periodic("a.often", "a.job", every=60),))
+    engine = MemoryRuntime(ticking, handlers={"a.job": lambda ctx, args: next(answers)})
+    engine.start()
+    assert engine.run_due() == 1
+    for _ in range(4):
+        engine.clock.advance(60)
+        assert engine.run_due() == 0
+    engine.clock.advance(60)
+    assert engine.run_due() == 1
+    engine.clock.advance(60)
+    assert engine.run_due() == 1
+    assert len(engine.list()) == 2
 
 
 def test_time_stands_still_until_it_is_told_to_go_on():
