@@ -39,6 +39,7 @@ class PostgresWork:
         self._wakes = wakes
         self._owner = owner
         self._claims = Claims(conn, owner.queue, owner.epoch)  # for what is held
+        self._beats = rescues.Beats()
         self._lines = Lines(conn, owner.queue, owner.epoch)
 
     @classmethod
@@ -134,7 +135,7 @@ class PostgresWork:
 
     def dead_owners(self) -> list[DeadOwner]:
         """Dead processes that hold jobs, of any queue."""
-        dead = rescues.dead_owners(self._conn, self._owner.epoch)
+        dead = rescues.dead_owners(self._conn, self._owner.epoch, self._beats)
         marks = self._marks() if "dead" in dead.values() else {}
         return [DeadOwner(epoch, reason, marks.get(epoch)) for epoch, reason in dead.items()]
 

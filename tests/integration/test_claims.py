@@ -24,7 +24,7 @@ from shared.postgres.jobs import PostgresJobs
 from shared.postgres.lines import MOMENT, Lines, OwnersClaims
 from shared.postgres.prepared import prepared
 from shared.postgres.promotions import promote
-from shared.postgres.rescues import dead_owners, rescue
+from shared.postgres.rescues import Beats, dead_owners, rescue
 from tests.support.eager import eager_floors
 from tests.support.waiting import until
 from tests.support.works import Clock
@@ -328,8 +328,8 @@ def test_only_jobs_of_dead_owners_are_rescued_and_only_started_ones_pay(conn):
     claims = Claims(conn, "index", 4711)
     batch = claims.claim([KIND], 10)
     claims.mark_started([batch[0], batch[2]])
-    assert dead_owners(conn, own_epoch=4711) == {}, "never oneself"
-    dead = dead_owners(conn, own_epoch=1)
+    assert dead_owners(conn, 4711, Beats()) == {}, "never oneself"
+    dead = dead_owners(conn, 1, Beats())
     assert dead == {4711: "unregistered"}
     assert rescue(conn, dead) == {"unregistered": 3}
     assert rescue(conn, dead) == {"unregistered": 0}

@@ -24,7 +24,7 @@ from shared.postgres.jobs import PostgresJobs
 from shared.postgres.lines import Lines
 from shared.postgres.recorder import PostgresRecorder
 from shared.postgres.relay import PostgresOutbox
-from shared.postgres.rescues import dead_owners, rescue
+from shared.postgres.rescues import Beats, dead_owners, rescue
 from shared.postgres.retention import prune_events, prune_jobs
 from shared.postgres.statements import statement
 from tests.support.crowd import BIG, OWNER, crowd, keep_statistics
@@ -61,7 +61,7 @@ def _complete(conn: Connection, ground: Ground) -> None:
 
 
 def _rescue(conn: Connection, _: Ground) -> None:
-    dead_owners(conn, OWNER + 1)
+    dead_owners(conn, OWNER + 1, Beats())
     rescue(conn, {OWNER: "dead"})
 
 

@@ -12,10 +12,11 @@ import pytest
 
 from metrics.files import merged
 from shared.postgres.inspector import PostgresInspector
-from shared.postgres.rescues import dead_owners, rescue
+from shared.postgres.rescues import SEEN, Beats, dead_owners, rescue
 from tests.support.queue import TestQueue, queue
 from tests.support.steps import Notices
 from tests.support.waiting import pause, until
+from tests.support.works import Clock
 
 __all__ = ["queue"]
 
@@ -127,7 +128,11 @@ def test_a_job_that_finished_after_a_rescuer_looked_ran_once_and_is_told_once(
     until(lambda: _held(queue, job, epoch), 10, "the database knows that it has begun")
     with queue.conn.transaction(force_rollback=True):
         queue.conn.execute("update weirkeeper.process set beat_at = beat_at - interval '1 hour'")
-        dead = dead_owners(queue.conn, own_epoch=0)
+        clock = Clock()
+        beats = Beats(clock)
+        assert dead_owners(queue.conn, 0, beats) == {}
+        clock.now += SEEN
+        dead = dead_owners(queue.conn, 0, beats)
     assert dead == {epoch: "lease"}
     end = queue.final(job)
     assert rescue(queue.conn, dead) == {"lease": 0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shared.services.stop import StopSignal
+from tests.support.cluster import free_port
 from weirkeeper.server import ready
 from weirkeeper.server.ready import Readiness, expected_roles
 
@@ -40,3 +41,23 @@ def test_what_is_missing_is_told_less_and_less_often(tmp_path, monkeypatch):
     assert set(told) == {
         "2 of 4 processes are ready; waiting for listener, metrics (a busy machine takes longer)"
     }
+
+
+def test_a_database_that_does_not_answer_is_told_with_its_reason(tmp_path, monkeypatch):
+    """A full disk, say: no program is late by itself then."""
+    monkeypatch.setattr(ready, "REMIND", 0.01)
+    monkeypatch.setattr(ready, "LOOK", 0.005)
+    url = f"postgresql://127.0.0.1:{free_port()}/x"
+    watched = Readiness(url, expected_roles(["index"]), Starting(), tmp_path)
+    told, stop = [], StopSignal()
+
+    def tell(line):
+        told.append(line)
+        stop.request()
+
+    assert watched.wait(stop, tell) is None
+    [line] = told
+    assert line.startswith("waiting for the database: ")
+    assert "Connection refused" in line
+    assert str(tmp_path) in line
+    assert "\n" not in line

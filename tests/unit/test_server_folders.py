@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 
@@ -81,12 +82,22 @@ def test_one_server_a_home(tmp_path):
     home = prepare_home(tmp_path / "home")
     with (
         only_server(home),
-        pytest.raises(ConfigurationError, match=f"used by process {os.getpid()}"),
+        pytest.raises(ConfigurationError, match=f"used by process {os.getpid()}'"),
         only_server(home),
     ):
         pass
     with only_server(home):
         pass
+    assert (home / "run" / "server.lock").read_text() == "", "nobody is told of one that is gone"
+
+
+def test_a_server_that_is_just_starting_is_told_as_such(tmp_path):
+    """It has the home, and has not said who it is yet."""
+    home = prepare_home(tmp_path / "home")
+    with (home / "run" / "server.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(ConfigurationError, match="used by one that is just starting"):
+            only_server(home).__enter__()
 
 
 @pytest.mark.parametrize(

@@ -23,15 +23,20 @@ def only_server(home: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(file, 20, 0).decode().strip() or "unknown"
+            pid = os.pread(file, 20, 0).decode().strip()
+            holder = f"process {pid}" if pid else "one that is just starting"
             raise ConfigurationError.of(
                 "WEIRKEEPER_HOME",
                 "a folder that no other server uses",
-                f"{home}, used by process {holder}",
+                f"{home}, used by {holder}",
                 "stop that one, or set WEIRKEEPER_HOME to another folder",
             ) from None
-        os.ftruncate(file, 0)
-        os.pwrite(file, str(os.getpid()).encode(), 0)
-        yield
+        ours = str(os.getpid()).encode()
+        os.pwrite(file, ours, 0)
+        os.ftruncate(file, len(ours))  # of a longer one that was killed
+        try:
+            yield
+        finally:
+            os.ftruncate(file, 0)  # so that nobody is told of one that is gone
     finally:
         os.close(file)

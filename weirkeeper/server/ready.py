@@ -49,6 +49,7 @@ class Readiness:
         self._supervisor = supervisor
         self._logs = logs
         self._connection: Connection | None = None
+        self._trouble = ""  # why the database told nothing, when last asked
 
     def wait(self, stop: StopSignal, tell: Callable[[str], None]) -> dict[str, str] | None:
         """Wait for all of them, however long it takes.
@@ -84,6 +85,8 @@ class Readiness:
             self._disconnect()
 
     def _waiting(self, ready: Mapping[Role, str]) -> str:
+        if self._trouble:
+            return f"waiting for the database: {self._trouble} (logs are in {self._logs})"
         late = self._expected - ready.keys()
         have = len(self._expected) - len(late)
         return (
@@ -92,13 +95,15 @@ class Readiness:
         )
 
     def _ready_roles(self) -> dict[Role, str]:
+        self._trouble = ""
         try:
             if self._connection is None:
                 self._connection = connect(self._url, "server", Use.READ)
             if not applied(self._connection):
                 return {}  # about to be migrated: there is no table to read yet
             rows = processes(self._connection)
-        except WeirkeeperError:
+        except WeirkeeperError as error:
+            self._trouble = str(error)
             self._disconnect()
             return {}
         return {
