@@ -89,7 +89,7 @@ def test_people_read_words(queue, say):
     ("arguments", "code", "said"),
     [
         (("jobs", "cancel", "99"), 1, "expected the id of one that is kept; got '99'"),
-        (("jobs", "retry", str(2**63)), 1, f"expected a decimal id; got '{2**63}'"),
+        (("jobs", "retry", str(2**63)), 1, f"expected the id of one that is kept; got '{2**63}'"),
         (("jobs", "cancel-all"), 1, "expected something that the jobs have in common"),
         (("jobs", "list", "--kind", "t.ok", "--args", "{"), 1, "--args: expected a JSON object"),
         (("jobs", "list", "--kind", "t.ok", "--args", "[]"), 1, "tasks.list: Expected `object"),
