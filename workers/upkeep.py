@@ -3,7 +3,8 @@
 Runs in the database's thread. Promotes jobs whose time has come, takes jobs back from dead owners,
 compares what the database thinks we hold with what we do hold (workers.holdings), marks jobs that
 have started, stops jobs whose end was asked for, gives claims back that wait too long here, lets
-jobs go on that wait for a concurrency key in vain, and watches that claimable jobs are claimed
+jobs go on that wait for a concurrency key in vain, brings jobs here whose kind was moved to this
+queue while they waited in another, and watches that claimable jobs are claimed
 (workers.attendance).
 
 A process at rest costs the database little: the look at `scheduled`, which nothing can replace,
@@ -32,6 +33,7 @@ FRESH = 2 * RESCUE  # seconds that what the last look around saw is believed; wi
 RECONCILE = 10.0
 UNPARK = 10.0
 LEARN = 10.0
+BRING = 10.0
 MARK = 0.25
 PROGRESS = 1.0
 CANCEL = 1.0  # seconds; a notice asks for the look at once
@@ -61,7 +63,7 @@ class Upkeep:
         kill_bearers: Callable[[set[str]], None],
     ) -> None:
         self.holdings = Holdings(assignment, executor, producer)
-        self._queue = assignment.name
+        self._queue, self._kinds = assignment.name, tuple(assignment.kinds)
         self._executor = executor
         self._producer = producer
         self._kill_bearers = kill_bearers
@@ -82,6 +84,7 @@ class Upkeep:
             self._comparison,
             Timer(UNPARK, self._unpark),
             Timer(LEARN, lambda work: work.learn()),
+            Timer(BRING, self._bring),
             Timer(MARK, self._mark, holding=True),
             Timer(PROGRESS, self._mark_progress, holding=True),
             self._cancellation,
@@ -171,6 +174,14 @@ class Upkeep:
         freed = work.unpark()
         if freed:
             log.warning("%d jobs waited for a concurrency key in vain; they go on", freed)
+
+    def _bring(self, work: Work) -> float | None:
+        """A batch a turn, so that claims come between them however many there are."""
+        came, more = work.bring(self._kinds)
+        if came:
+            log.info("%d jobs came from other queues after their kinds", came)
+            self._producer.look("wake")
+        return 0.0 if more else None
 
     def _quarantine(self, work: Work, kind: str, why: str) -> None:
         """Have every process skip the lanes of a kind that kills its children."""

@@ -39,9 +39,9 @@ def explain(facts: Facts) -> Explanation:
             queue_paused_at, kind_paused_at, quarantine (why), processes (alive, that know the
             kind), children (that they have), busy, cap (of the queue), rate_n, rate_seconds,
             rate_opens_at (when no more may start now); command, if one runs the kind.
-            ready: ready_at, ahead (without those of paused kinds), fair (owners take turns: without
-            those of other owners). scheduled: run_at, why, due; error, cause and evidence of the
-            last run.
+            ready: ready_at, lies_in (another queue, where its kind was before), ahead (without
+            those of paused kinds), fair (owners take turns: without those of other owners).
+            scheduled: run_at, why, due; error, cause and evidence of the last run.
             parked: key, max_n, holders, holder (a job), open_at (only when it is to come), closed
             (True = until it is enabled).
             running: slot, host, pid, owner (alive, draining, lost), claimed_at, started_at,
@@ -64,7 +64,7 @@ def explain(facts: Facts) -> Explanation:
 
 def _ready(facts: Facts) -> Reason:
     line = f"It has been in line on queue {facts['queue']} since {facts['ready_at']}"
-    held_up = _held_up(facts) or _limited(facts, line)
+    held_up = _held_up(facts) or _astray(facts) or _limited(facts, line)
     if held_up:
         return held_up
     ahead, busy, children = facts["ahead"], facts["busy"], facts["children"]
@@ -112,6 +112,17 @@ def _held_up(facts: Facts) -> Reason | None:
             "a process",
         )
     return None
+
+
+def _astray(facts: Facts) -> Reason | None:
+    """A job that stood in line when its kind was moved to another queue."""
+    if not facts.get("lies_in"):
+        return None
+    return Reason(
+        f"It lies in queue {facts['lies_in']}, where kind {facts['kind']} was declared before: a "
+        f"process of queue {facts['queue']} brings it over within seconds.",
+        "its queue",
+    )
 
 
 def _paused(facts: Facts, what: str) -> str:

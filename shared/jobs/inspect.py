@@ -113,7 +113,8 @@ class Explanation:
         state: of the job.
         where: ready, scheduled, parked, running or ended.
         waits_for: for programs: a child, time, retry, snooze, key, rate, cap, resume, a process
-            (that knows the kind), rescue (its process is gone), its end; None when it ended.
+            (that knows the kind), its queue (the kind was moved there), rescue (its process is
+            gone), its end; None when it ended.
         until: when that is over, if it is known.
         facts: what the sentence was made of.
     """

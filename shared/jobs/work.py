@@ -209,6 +209,14 @@ class Work(Protocol):
         """
         ...
 
+    def bring(self, kinds: Sequence[str]) -> tuple[int, bool]:
+        """Bring jobs of these kinds here that wait in another queue; see to queues left alone.
+
+        Returns:
+            (how many came, whether there may be more).
+        """
+        ...
+
     def tick(self, kinds: Sequence[str]) -> float | None:
         """Start what is due of these kinds' periodic jobs; seconds until the next tick, or None."""
         ...

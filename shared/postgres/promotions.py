@@ -36,7 +36,7 @@ def promote_and_look(
     params = {"queue": queue, "limit": limit, "epoch": epoch}
     with translated():
         row: Any = conn.execute(statement("promotions/promote"), params).fetchone()
-    promoted, due, overdue, opened, ours, others, parked, ticks = row
+    promoted, due, overdue, opened, ours, others, parked, ticks, _ = row
     if opened:
         keys.open_due(conn)
     if overdue and expire(conn, queue, limit) == limit:

@@ -11,7 +11,7 @@ from typing import LiteralString
 
 from shared.errors import DatabaseUnavailable
 from shared.jobs.work import Around, Claim, Completed, Cut, DeadOwner, Finish, Held, Mark
-from shared.postgres import completions, controls, keys, periodic, promotions, rescues
+from shared.postgres import completions, controls, keys, moved, periodic, promotions, rescues
 from shared.postgres.claims import Claims
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.failures import translated
@@ -124,6 +124,11 @@ class PostgresWork:
         epoch = self._owner.epoch if look else None
         moved, due, around = promotions.promote_and_look(self._conn, self._owner.queue, epoch)
         return moved, 0.0 if moved >= promotions.BATCH else due, around
+
+    def bring(self, kinds: Sequence[str]) -> tuple[int, bool]:
+        """Bring jobs of these kinds here that wait in another queue; see to queues left alone."""
+        came = moved.bring(self._conn, self._owner.queue, self._owner.epoch, kinds)
+        return came, max(came, moved.attend(self._conn)) >= moved.BATCH
 
     def tick(self, kinds: Sequence[str]) -> float | None:
         """Start what is due of these kinds' periodic jobs; seconds until the next tick, or None."""

@@ -620,7 +620,7 @@ function weirkeeper.admit(ids bigint[], of_epoch bigint, of_token bigint) return
 
 function weirkeeper.call_parked(names text[], at_most integer[] DEFAULT NULL::integer[]) returns integer
   plpgsql volatile set enable_seqscan=off
-  sha256 886cb08f81bc1f1b9b2a0155f5bf0897c0c73dc465193260981ebd26488e2a27  -- Internal: puts the oldest parked jobs of keys in line while there are places; how many.
+  sha256 a120556d95cba77ab2afd1650b6d0f03aaf07263720c52b21413b9d7c9014bea  -- Internal: puts the oldest parked jobs of keys in line while there are places; how many.
 
 function weirkeeper.cancel_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean)
   plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
@@ -824,7 +824,7 @@ function weirkeeper.resume(queue text DEFAULT NULL::text, kind text DEFAULT NULL
 
 function weirkeeper.retry_jobs(ids bigint[]) returns TABLE(job_id bigint, state text, changed boolean, held_by bigint)
   plpgsql volatile set enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off
-  sha256 2601dae92f2c9e2757af78f8eeb391389af8cd07af74e6bd2eb32efc61bb624d  -- Runs jobs once more: scheduled, discarded and cancelled ones. Others stay.
+  sha256 1331d1f28c1688e266d8618012c06f1e8c3278091c87f61b1757b35848c6b006  -- Runs jobs once more: scheduled, discarded and cancelled ones. Others stay.
 
 function weirkeeper.run_periodic(periodic_name text) returns bigint
   plpgsql volatile

@@ -11,7 +11,7 @@ from typing import Any
 from shared.app import load_app
 from shared.jobs.port import EnqueueOpts, Unique
 from shared.jobs.work import Claim, Finish
-from shared.postgres import completions, controls, keys, promotions
+from shared.postgres import completions, controls, keys, moved, promotions
 from shared.postgres.catalog import declare
 from shared.postgres.claims import Claims
 from shared.postgres.connect import Connection, connect
@@ -25,6 +25,7 @@ from tests.support.past import never
 from tests.support.steps import Notices
 
 APP, KIND, QUEUE, KEY = "tests.support.app:app", "t.ok", "t", "k"
+BEFORE = "before"  # the queue of what is astray
 OWNER, OTHER = 77, 78  # epochs: of the claims that a job begins with, and of those made meanwhile
 ARGS = {"unique": 1}
 TABLES = ("ready", "scheduled", "parked", "running")
@@ -86,6 +87,9 @@ class World:
     def __init__(self, url: str) -> None:
         self.conn = connect(url, "world")
         declare(self.conn, load_app(APP))
+        self.conn.execute(
+            "insert into weirkeeper.queue (name, awaited) values (%s, false)", (BEFORE,)
+        )
         self._notices = Notices(url)
         self._before: dict[int, int] = {}
         self._heard = 0
@@ -161,6 +165,15 @@ def _enqueue(conn: Connection, **opts: Any) -> Jobs:
     return Jobs([int(port.enqueue(KIND, ARGS, unique)), int(port.enqueue(KIND, {}, plain))])
 
 
+def _astray(conn: Connection) -> Jobs:
+    """In the line of a queue where their kind was declared until now."""
+    jobs = _ready(conn)
+    conn.execute("update weirkeeper.kind set declared_at = now()")
+    conn.execute("update weirkeeper.job set queue = %s", (BEFORE,))
+    conn.execute("update weirkeeper.ready set queue = %s", (BEFORE,))
+    return jobs
+
+
 def _running(conn: Connection) -> Jobs:
     jobs = _enqueue(conn)
     claims = Claims(conn, QUEUE, OWNER)
@@ -216,6 +229,7 @@ def _keyed(conn: Connection) -> Jobs:
 
 BEGINNINGS: Mapping[str, Callable[[Connection], Jobs]] = {
     "ready": _ready,
+    "astray": _astray,
     "running": _running,
     "scheduled": _scheduled,
     "expiring": _expiring,
@@ -242,6 +256,7 @@ def _ends(**how: Any) -> Deed:
 
 DEEDS: Mapping[str, Deed] = {
     "claim": lambda jobs, conn: len(Claims(conn, QUEUE, OTHER).claim([KIND], 10)),
+    "claim before": lambda jobs, conn: len(Claims(conn, BEFORE, OTHER).claim([KIND], 10)),
     "complete": _ends(),
     "fail": _ends(outcome="failed", state="retryable", delay=0.0, error="no"),
     "snooze": _ends(outcome="snoozed", state="pending", delay=60.0, spent=False),
@@ -264,11 +279,13 @@ DEEDS: Mapping[str, Deed] = {
     "sweep": lambda jobs, conn: keys.sweep(conn),
     "prune keys": lambda jobs, conn: conn.execute("select weirkeeper.prune_keys(10)").fetchone(),
     "expire": lambda jobs, conn: promotions.expire(conn, QUEUE),
+    "bring": lambda jobs, conn: moved.bring(conn, QUEUE, OTHER, [KIND]),
 }
 FENCED = ("complete", "fail", "snooze", "discard", "give back", "rescue")
 BY_HAND = ("cancel", "cancel one", "retry", "enqueue again", "prune")
 WHERE: Mapping[str, Sequence[str]] = {
     "ready": ("claim", "complete", *BY_HAND),
+    "astray": ("bring", "claim", "claim before", *BY_HAND),
     "running": (*FENCED, "claim", *BY_HAND),
     "scheduled": ("promote", "claim", *BY_HAND),
     "expiring": ("expire", "promote", "claim", *BY_HAND),
@@ -308,4 +325,4 @@ def left(where: str, names: Sequence[str], results: Sequence[Any]) -> range:
 
 def claimed(names: Sequence[str], results: Sequence[Any]) -> int:
     """How many jobs were claimed meanwhile."""
-    return sum(r for name, r in zip(names, results, strict=True) if name == "claim")
+    return sum(r for name, r in zip(names, results, strict=True) if name.startswith("claim"))

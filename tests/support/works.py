@@ -55,6 +55,7 @@ class ScriptedWork:
         self.said: list[str] = []
         self.claims: list[list[Claim]] = []
         self.asleep: list[bool] = []
+        self.astray: list[tuple[int, bool]] = []
         self.finished: list[list[Finish]] = []
         self.errors: list[Exception] = []
         self.rows: list[Held] = []
@@ -115,6 +116,10 @@ class ScriptedWork:
         if self.promoting:
             raise self.promoting.pop(0)
         return *self.due, self.around if look else None
+
+    def bring(self, kinds: Sequence[str]) -> tuple[int, bool]:
+        self.said.append(f"bring {' '.join(kinds)}")
+        return self.astray.pop(0) if self.astray else (0, False)
 
     def tick(self, kinds: Sequence[str]) -> float | None:
         self.said.append(f"tick {' '.join(kinds)}")

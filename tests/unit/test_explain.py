@@ -92,6 +92,18 @@ CASES = [
         "owners of kind mail.send, who take turns, and 1 of 2 children are busy."),
         "a child", None,
     ),
+    # its kind was moved to another queue
+    (
+        {**READY, "ready_at": "T0", "lies_in": "mail"},
+        ("It lies in queue mail, where kind mail.send was declared before: a process of queue notify "
+        "brings it over within seconds."),
+        "its queue", None,
+    ),
+    (
+        {**READY, "lies_in": "mail", **NOBODY},
+        "It waits for a process: none of queue notify that knows kind mail.send is running.",
+        "a process", None,
+    ),
     # to be started by a moment
     (
         {**READY, "busy": 1, "expires_at": "T6", "expired": False},

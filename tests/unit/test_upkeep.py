@@ -11,7 +11,7 @@ from tests.support.works import Clock, ScriptedWork, assignment, claim
 from workers.attendance import STUCK, WATCH, ClaimsStuck
 from workers.producer import Producer
 from workers.scheduler import LOOK
-from workers.upkeep import FRESH, MARK, PROMOTE, RECONCILE, RESCUE, Upkeep
+from workers.upkeep import BRING, FRESH, MARK, PROMOTE, RECONCILE, RESCUE, Upkeep
 
 
 class FakeExecutor:
@@ -329,3 +329,22 @@ def test_after_a_reconnect_nothing_older_is_believed(upkeep, work, clock):
     upkeep.connected(work)
     upkeep.turn(work)
     assert work.given == [3]
+
+
+def test_jobs_of_its_kinds_are_brought_here_batch_by_batch(upkeep, work, clock):
+    """However many there are: claims come between two batches."""
+    work.around = NOTHING
+    upkeep.connected(work)
+    upkeep.turn(work)
+    del work.said[:]
+    work.astray = [(1000, True), (0, True), (7, False)]
+    clock.now += BRING
+    for left in (2, 1, 0):
+        upkeep.turn(work)
+        assert len(work.astray) == left
+        clock.now += 0.001
+    upkeep.turn(work)
+    assert work.said.count("bring t.ok") == 3
+    clock.now += BRING
+    upkeep.turn(work)
+    assert work.said.count("bring t.ok") == 4

@@ -1,9 +1,10 @@
--- Everything that explains where one job is, in one look. Locks nothing. What is counted stops at
+-- Everything that explains where one job is, in one look; its queue is the one where it runs, or where its
+-- kind lies. Locks nothing. What is counted stops at
 -- %(many)s; jobs ahead are those of lanes with a smaller priority that are not paused, and those before
 -- it in its own; of a kind whose owners take turns, those of its owner.
 -- Indexes: job_pkey, running_pkey, ready_job_id_key, ready_pkey, scheduled_pkey, parked_pkey,
 -- attempt_pkey, key_pkey, kind_pkey, queue_pkey, rate_start_at, running_key, ready_key, ready_owner, paused_pkey, process_pkey. `running` and `process` are small.
-select j.kind, j.queue, j.max_attempts, j.expires_at,
+select j.kind, q.name as queue, case when y.queue <> q.name then y.queue end as lies_in, j.max_attempts, j.expires_at,
        case when tries.tried is null then j.expires_at <= clock_timestamp() end as expired, nullif(d.command, '{}') as command,
        case when r.job_id is not null then 'running'
             when y.job_id is not null then 'ready'
@@ -39,9 +40,10 @@ left join weirkeeper.scheduled s on s.job_id = j.id
 left join weirkeeper.parked p on p.job_id = j.id
 left join weirkeeper.key k on k.name = p.key
 left join weirkeeper.kind d on d.name = j.kind
-left join weirkeeper.queue cap on cap.name = j.queue
+cross join lateral (select coalesce(r.queue, d.queue, j.queue) as name) q
+left join weirkeeper.queue cap on cap.name = q.name
 left join weirkeeper.process o on o.epoch = r.epoch
-left join weirkeeper.paused qp on qp.what = 'queue' and qp.name = j.queue
+left join weirkeeper.paused qp on qp.what = 'queue' and qp.name = q.name
 left join weirkeeper.paused kp on kp.what = 'kind' and kp.name = j.kind
 left join lateral (
   select l.outcome, l.state, l.attempt, l.cause, l.error, l.evidence, l.started_at, l.finished_at
@@ -66,13 +68,13 @@ left join lateral (
 ) rate on d.rate_n is not null
 cross join lateral (
   select count(*)::integer as processes, 
-         coalesce(sum(coalesce((l.queues ->> j.queue)::integer, l.children)), 0)::integer as children
+         coalesce(sum(coalesce((l.queues ->> q.name)::integer, l.children)), 0)::integer as children
   from weirkeeper.process l
-  where l.role = 'queue' and (l.queue = j.queue or l.queues ? j.queue) and l.phase = 'ready' and j.kind = any (l.kinds)
+  where l.role = 'queue' and (l.queue = q.name or l.queues ? q.name) and l.phase = 'ready' and j.kind = any (l.kinds)
     and l.beat_at >= clock_timestamp() - interval '15 s'
 ) live
 cross join lateral (
-  select count(*)::integer as n from weirkeeper.running b where b.queue = j.queue
+  select count(*)::integer as n from weirkeeper.running b where b.queue = q.name
 ) busy
 left join lateral (
   select least(sum(lane.n), %(many)s)::integer as n

@@ -1,5 +1,6 @@
 -- How each declared kind stands, or one of them. Counts stop at %(cap)s: of ready jobs by kind, of
--- scheduled ones by kind, of parked ones and of those that ended (newest first, by state) in all.
+-- scheduled ones by kind, of parked ones and of those that ended (newest first, by state) in all. Ready ones
+-- are looked for in every queue: they may lie where the kind was declared before.
 -- Locks nothing. Indexes: kind_pkey, ready_pkey, scheduled_kind, attempt_ended_job, attempt_pkey,
 -- job_pkey, paused_pkey. `running` is small.
 with wanted as materialized (
@@ -46,8 +47,11 @@ left join running r on r.kind = w.name
 cross join lateral (
   select count(*) filter (where c.attempt = 0) as pending,
          count(*) filter (where c.attempt > 0) as retryable
-  from (select b.attempt from weirkeeper.ready b
-        where b.queue = w.queue and b.kind = w.name limit %(cap)s) c
+  from (select b.attempt
+        from weirkeeper.queue q
+        cross join lateral (select b.attempt from weirkeeper.ready b
+                            where b.queue = q.name and b.kind = w.name limit %(cap)s) b
+        limit %(cap)s) c
 ) y
 cross join lateral (
   select count(*) filter (where c.attempt = 0) as pending,
@@ -56,10 +60,11 @@ cross join lateral (
 ) s
 cross join lateral (
   select min(f.ready_at) as ready_at
-  from generate_series(1, 4) as priority (n)
+  from weirkeeper.queue q
+  cross join generate_series(1, 4) as priority (n)
   cross join lateral (
     select b.ready_at from weirkeeper.ready b
-    where b.queue = w.queue and b.kind = w.name and b.priority = priority.n
+    where b.queue = q.name and b.kind = w.name and b.priority = priority.n
     order by b.seq limit 1
   ) f
 ) head

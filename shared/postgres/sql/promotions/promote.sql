@@ -1,4 +1,5 @@
--- Moves scheduled jobs whose time has come to the end of their lanes, with fresh numbers, and tells
+-- Moves scheduled jobs whose time has come to the end of their lanes, with fresh numbers, in the queue where
+-- their kind lies by now, and tells
 -- when the next one is due or expires, or a concurrency key opens, and whether some have expired, and
 -- keys opened, by now. now(), not clock_timestamp(): only a stable moment can use the index.
 -- Of a process that names its epoch, it also looks around: whether rows of `running` are its own, and
@@ -6,7 +7,7 @@
 -- ticks later than this one was believed). A process at rest is told no four times, and need not ask with
 -- a statement each. `running` (what is in flight) and `periodic` are small, so they are scanned.
 -- Locks: the rows, SKIP LOCKED: every process of the queue may do it.
--- Indexes: scheduled_due, expiry_pkey, key_opens, parked_oldest.
+-- Indexes: scheduled_due, kind_pkey, expiry_pkey, key_opens, parked_oldest.
 with due as materialized (
   select s.ctid as row_id
   from weirkeeper.scheduled s
@@ -20,10 +21,12 @@ with due as materialized (
   returning s.job_id, s.run_at, s.queue, s.kind, s.priority, s.attempt, s.run
 ), placed as (
   insert into weirkeeper.ready (queue, kind, priority, job_id, attempt, run, owner_id)
-  select g.queue, g.kind, g.priority, g.job_id, g.attempt, g.run,
+  select coalesce((select k.queue from weirkeeper.kind k where k.name = g.kind), g.queue),
+         g.kind, g.priority, g.job_id, g.attempt, g.run,
          case when (select exists (select from weirkeeper.kind k where k.fair))
               then weirkeeper.fair_owner(g.kind, g.job_id) end
   from gone g order by g.run_at
+  returning queue
 )
 select (select count(*) from gone)::integer,
        least(
@@ -52,4 +55,6 @@ select (select count(*) from gone)::integer,
          (select true from weirkeeper.parked p order by p.key, p.job_id limit 1) end,
        case when %(epoch)s::bigint is not null then exists (
          select from weirkeeper.periodic t
-         where t.next_at is null or t.next_at < clock_timestamp() + interval '10 s') end
+         where t.next_at is null or t.next_at < clock_timestamp() + interval '10 s') end,
+       (select count(weirkeeper.wake_queue(m.queue))
+        from (select distinct p.queue from placed p where p.queue <> %(queue)s) m)

@@ -1,16 +1,20 @@
--- Makes such rows say what their jobs do; what stands in line gets a fresh number. What runs keeps its
--- token, so its end is written. The delete comes first: a transaction has an id before it draws a number
--- of the line. Indexes: job_pkey, attempt_pkey, and the unique ones on job_id.
+-- Makes such rows say what their jobs do, in the queue of the kind; what stands in line gets a fresh number.
+-- What runs keeps its token, so its end is written, and the queue that its process serves. The delete comes first: a transaction has an id before it draws a number
+-- of the line. Indexes: job_pkey, kind_pkey, process_pkey, attempt_pkey, and the unique ones on job_id.
 with right_ones as materialized (
-  select j.id, j.queue, j.kind, j.priority, coalesce(a.run, 0) as run
+  select j.id, coalesce(k.queue, j.queue) as queue, j.kind, j.priority, coalesce(a.run, 0) as run
   from weirkeeper.job j
+  left join weirkeeper.kind k on k.name = j.kind
   left join lateral (
     select l.run from weirkeeper.attempt l where l.job_id = j.id order by l.run desc limit 1
   ) a on true
   where j.id = any (%(ids)s::text[]::bigint[])
 ), held as (
   update weirkeeper.running r
-  set queue = t.queue, kind = t.kind, priority = t.priority, run = greatest(r.run, t.run + 1)
+  set queue = case when exists (select from weirkeeper.process o
+                                where o.epoch = r.epoch and (o.queue = r.queue or o.queues ? r.queue))
+                   then r.queue else t.queue end,
+      kind = t.kind, priority = t.priority, run = greatest(r.run, t.run + 1)
   from right_ones t where r.job_id = t.id returning r.job_id, r.queue
 ), clock as (
   update weirkeeper.scheduled s
