@@ -7,7 +7,7 @@ the checks for callers in other languages.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -114,6 +114,29 @@ class EnqueueOpts:
     expires_at: datetime | None = None
     unique: Unique | None = None
     concurrency_key: str | None = None
+
+
+def checked_many(kind: str, args_list: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Check the args of many jobs of a kind.
+
+    Returns:
+        Their JSON texts.
+
+    Raises:
+        InvalidArguments: there is no list of them, or one cannot be stored; it is named, from 0.
+    """
+    check_text(kind, "kind", MAX_TEXT)
+    if isinstance(args_list, str | bytes | Mapping) or not isinstance(args_list, Iterable):
+        raise InvalidArguments(
+            f"args_list of kind {kind}: expected a list of objects, one for each job; "
+            f"got {type(args_list).__name__}; for one job use enqueue"
+        )
+    return [
+        encode_object(
+            dict(args) if isinstance(args, Mapping) else args, f"args_list[{n}] of kind {kind}"
+        )
+        for n, args in enumerate(args_list)
+    ]
 
 
 def checked_args(kind: str, args: Mapping[str, Any]) -> str:

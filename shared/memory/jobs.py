@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Self
 
-from shared.jobs.options import EnqueueOpts, check_options, checked_args
+from shared.jobs.options import EnqueueOpts, check_options, checked_args, checked_many
 from shared.jobs.port import DEFAULTS
 from shared.jobs.trace import carried
 from shared.memory.store import Store
@@ -43,7 +43,8 @@ class MemoryJobs:
         Raises:
             Conflict: another open transaction has enqueued one that keeps it out.
         """
-        return self.enqueue_many(kind, [args], opts)[0]
+        check_options(kind, opts)
+        return self._add(kind, [checked_args(kind, args)], opts)[0]
 
     def enqueue_many(
         self,
@@ -53,7 +54,9 @@ class MemoryJobs:
     ) -> list[str]:
         """Add many jobs, all or none; see shared.jobs.port.Jobs.enqueue_many."""
         check_options(kind, opts)
-        texts = [checked_args(kind, args) for args in args_list]
+        return self._add(kind, checked_many(kind, args_list), opts)
+
+    def _add(self, kind: str, texts: Sequence[str], opts: EnqueueOpts) -> list[str]:
         with self._store.lock, ExitStack() as stack:
             tx = self._tx or stack.enter_context(MemoryTransaction(self._store))
             declared = self._store.kind(kind)

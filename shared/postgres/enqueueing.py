@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, LiteralString, NamedTuple
 
-from shared.jobs.options import Unique, check_options, checked_args
+from shared.jobs.options import Unique, check_options, checked_args, checked_many
 from shared.jobs.port import DEFAULTS, EnqueueOpts
 from shared.jobs.trace import carried
-from shared.jsonvalue import encode_object
 from shared.postgres.statements import statement
 
 
@@ -97,11 +96,8 @@ def rows(kind: str, args_list: Iterable[Mapping[str, Any]]) -> list[str]:
     Raises:
         InvalidArguments: names the first row that cannot be stored, counted from 0.
     """
-    checked_args(kind, {})
-    return [
-        f"{n + 1}\t" + _text(args, n, kind).replace("\\", "\\\\") + "\n"
-        for n, args in enumerate(args_list)
-    ]
+    texts = checked_many(kind, args_list)
+    return [f"{n}\t" + text.replace("\\", "\\\\") + "\n" for n, text in enumerate(texts, 1)]
 
 
 def chunks(lines: Sequence[str]) -> Iterator[str]:
@@ -113,8 +109,3 @@ def chunks(lines: Sequence[str]) -> Iterator[str]:
 def ids(row: Any) -> list[str]:
     """Job ids, 64-bit numbers, as the decimal strings that Python and JSON see."""
     return [str(job_id) for job_id in row[0]]
-
-
-def _text(args: Mapping[str, Any], n: int, kind: str) -> str:
-    given = dict(args) if isinstance(args, Mapping) else args
-    return encode_object(given, f"args_list[{n}] of kind {kind}")

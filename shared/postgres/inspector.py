@@ -12,7 +12,7 @@ from typing import Any
 
 from shared.errors import Conflict, InvalidArguments, NotFound
 from shared.jobs.inspect import Explanation, Job, JobFilter, Overview, PeriodicStatus
-from shared.jobs.lookups import check_filter, check_name, job_number, page_before, page_limit
+from shared.jobs.lookups import check_name, job_number, page_before, page_limit
 from shared.jobs.port import EVERY_JOB, untold
 from shared.jobs.states import CANCELLED, COMPLETED, DISCARDED, PENDING, RETRYABLE, RUNNING
 from shared.postgres import controls
@@ -151,7 +151,7 @@ class PostgresInspector:
         self, move: Move, wanted: JobFilter, states: Sequence[str], told: Callable[[int], None]
     ) -> int:
         """Move every job that fits when it is come to; what is enqueued meanwhile may be missed."""
-        check_filter(wanted)
+        self._pages.check(wanted)
         total = 0
         for state in states if wanted.state is None else {wanted.state}.intersection(states):
             for ids in self._pages.of(replace(wanted, state=state), None, controls.BATCH):

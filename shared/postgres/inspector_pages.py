@@ -68,6 +68,11 @@ class Pages:
         rows: Sequence[Any] = self._conn.execute(text, params).fetchall()
         return [row[0] for row in rows]
 
+    def check(self, wanted: JobFilter) -> None:
+        """Refuse a filter that cannot be answered, whatever state it names."""
+        check_filter(wanted)
+        self._args(wanted)
+
     def _parameters(self, wanted: JobFilter) -> dict[str, Any]:
         check_filter(wanted)
         return {

@@ -70,6 +70,11 @@ def rules() -> tuple[Rule, ...]:
         Rule("expiry_lost", statement("verify/expiry_lost"), statement("verify/mend_expiry_lost")),
         Rule("running_without_owner", statement("verify/running_without_owner")),
         Rule(
+            "running_unheld",
+            statement("verify/running_unheld"),
+            statement("verify/mend_running_unheld"),
+        ),
+        Rule(
             "parked_without_key",
             statement("verify/parked_without_key"),
             statement("verify/mend_parked_without_key"),

@@ -239,6 +239,13 @@ def test_34_bulk_enqueue_is_atomic(bench: Bench) -> None:
     newest = bench.inspector.list(limit=1)[0].id
     with pytest.raises(InvalidArguments):
         bench.jobs.enqueue_many("c.never", [{"n": 1}, {"n": float("inf")}], later)
+    for wrong in (None, 5, {"n": 1}, "[]"):
+        with pytest.raises(InvalidArguments, match=r"args_list of kind c\.never: expected a list"):
+            bench.jobs.enqueue_many("c.never", wrong, later)
+    with pytest.raises(
+        InvalidArguments, match=r"args_list\[1\] of kind c.never: expected a JSON obj"
+    ):
+        bench.jobs.enqueue_many("c.never", [{}, None], later)
     assert bench.inspector.list(limit=1)[0].id == newest
 
 

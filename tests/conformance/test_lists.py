@@ -98,6 +98,14 @@ def test_16_a_page_begins_below_a_job(bench: Bench, before: Any) -> None:
         bench.inspector.list(before=before)
 
 
+@pytest.mark.parametrize("state", [None, "discarded", "completed", "running"])
+def test_16_many_are_moved_by_args_that_their_kind_declares(bench: Bench, state: Any) -> None:
+    wanted = JobFilter(kind="c.ok", state=state, args={"nobody_declares": 1})
+    for move in (bench.inspector.retry_many, bench.inspector.cancel_many):
+        with pytest.raises(InvalidArguments, match=r"expected keys that kind c[.]ok"):
+            move(wanted)
+
+
 @pytest.mark.parametrize("name", ["\x00", 5, "\ud800"])
 def test_16_a_name_is_text(bench: Bench, name: Any) -> None:
     look = bench.inspector

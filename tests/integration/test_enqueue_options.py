@@ -24,6 +24,7 @@ from shared.postgres.inspector import PostgresInspector
 from shared.postgres.jobs import PostgresJobs
 from shared.postgres.promotions import expire, promote
 from shared.postgres.rescues import rescue
+from shared.postgres.verify import violations
 from tests.support.waiting import until
 
 KIND = "corpus.index"
@@ -176,6 +177,26 @@ def test_a_retry_by_hand_overrules_it(conn):
     job = add(conn, PAST)
     assert claim(conn) == []
     conn.execute("select weirkeeper.retry_jobs(array[%s::bigint])", (job,))
+    assert [c.job_id for c in claim(conn)] == [job]
+
+
+def test_a_retry_by_hand_overrules_it_also_when_its_only_claims_were_rescued(conn):
+    """Its log then tells of no try; the entry that the retry marked tells of the hand."""
+    job = add(conn, timedelta(hours=1))
+    conn.execute("update weirkeeper.job set max_attempts = 1")
+    for _ in range(2):  # the second ends a loop of claims, and the job
+        claim(conn)
+        assert rescue(conn, {EPOCH: "dead"}) == {"dead": 1}
+    conn.execute("update weirkeeper.job set expires_at = now() - interval '1 s'")
+    conn.execute("update weirkeeper.expiry set expires_at = now() - interval '1 s'")
+    inspector = PostgresInspector(conn)
+    assert inspector.get(str(job)).state == "discarded"
+    inspector.retry(str(job))
+    assert [v for v in violations(conn, 60) if v.rule == "expiry_lost"] == []
+    assert "expired" not in inspector.explain(str(job)).facts
+    assert expire(conn, "index") == 0
+    assert rows(conn, "expiry") == 0
+    assert [v for v in violations(conn, 60) if v.rule == "expiry_lost"] == []
     assert [c.job_id for c in claim(conn)] == [job]
 
 

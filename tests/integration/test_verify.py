@@ -229,7 +229,7 @@ def test_every_rule_has_been_planted():
         "running_without_owner", "parked_without_key", "parked_though_free", "event_lost",
         "fanout_without_job",
         "event_unheard", "event_twice", "starts_miscounted",
-        "row_astray", "unique_kept", "unique_lost", "expiry_lost",
+        "running_unheld", "row_astray", "unique_kept", "unique_lost", "expiry_lost",
     }  # fmt: skip
 
 

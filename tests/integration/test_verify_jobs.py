@@ -144,3 +144,15 @@ def test_what_is_to_start_by_a_moment_is_reminded_of(conn, hours):
     assert broken(conn) == []
     assert expire(conn, "index") == (hours < 0)
     assert (where(conn, number), where(conn, tried)) == ([] if hours < 0 else ["ready"], ["ready"])
+
+
+def test_a_running_job_holds_a_place_of_its_key(conn):
+    number, epoch = add(conn, concurrency_key="k"), owner(conn)
+    Claims(conn, "index", epoch).claim([KIND], 1)
+    conn.execute("update weirkeeper.running set key = null")
+    assert broken(conn) == []  # it may have been claimed just now
+    conn.execute("update weirkeeper.running set claimed_at = now() - interval '61 s'")
+    assert broken(conn) == [("running_unheld", str(number))]
+    assert mended(conn) == [("running_unheld", str(number), "holds its place")]
+    assert conn.execute("select key from weirkeeper.running").fetchone() == ("k",)
+    assert broken(conn) == []

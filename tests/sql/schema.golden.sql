@@ -648,11 +648,11 @@ function weirkeeper.check_lane(queue text, kind text) returns void
 
 function weirkeeper.check_object(what text, value jsonb) returns void
   plpgsql immutable
-  sha256 ee337fb417430e9cf5bee62cc539d8f3150dfd13730da923d5bae821b718055f  -- Raises WK002 unless the value is a JSON object within the limits of size and depth.
+  sha256 535d031094b9fb283c7305f0bce04e1ce9b711bf69ea5c89f5593211980d06ad  -- Raises WK002 unless the value is a JSON object within the limits of size and depth.
 
 function weirkeeper.check_options(priority integer, run_at timestamp with time zone, max_attempts integer, timeout_ms integer, tags text[], expires_at timestamp with time zone, concurrency_key text) returns void
   plpgsql stable
-  sha256 3095da63d31f7e2ea26117f4d1d1231e64960fbd6a5499399d974a3e7fbb0d73  -- Raises WK004 for options that no job can have.
+  sha256 57551e7e6bc7b31c5919aa6debf25c9e02a5b3719ea1804db0971a868f3ef5d7  -- Raises WK004 for options that no job can have.
 
 function weirkeeper.check_unique(by_args boolean, keys text[], period interval, states text[]) returns text[]
   plpgsql immutable
@@ -692,7 +692,7 @@ function weirkeeper.endpoint_key(endpoint_id bigint) returns text
 
 function weirkeeper.enqueue(kind text, args jsonb DEFAULT '{}'::jsonb, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true, concurrency_key text DEFAULT NULL::text) returns bigint
   plpgsql volatile
-  sha256 4a0a4b60e9816170ef987015ade0d57443d898c04f2bad7e637e2c26adf37f1a  -- Adds a job in the caller's transaction; returns its id, or that of the same unique one. WK001, WK002, WK004, WK005.
+  sha256 3b4502c04456bf20152c5d636ec1d669bb3ffe7455b14dcda75facc5402b7117  -- Adds a job in the caller's transaction; returns its id, or that of the same unique one. WK001, WK002, WK004, WK005.
 
 function weirkeeper.enqueue_many(kind text, args jsonb[], run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, owner_id text DEFAULT NULL::text, awaited boolean DEFAULT NULL::boolean, max_attempts integer DEFAULT NULL::integer, timeout_ms integer DEFAULT NULL::integer, trace text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, unique_by_args boolean DEFAULT false, unique_by text[] DEFAULT NULL::text[], unique_period interval DEFAULT NULL::interval, unique_states text[] DEFAULT NULL::text[], unique_wait boolean DEFAULT true, concurrency_key text DEFAULT NULL::text) returns bigint[]
   plpgsql volatile
@@ -732,7 +732,7 @@ function weirkeeper.is_moment(moment timestamp with time zone) returns boolean
 
 function weirkeeper.job_complete() returns trigger
   plpgsql volatile
-  sha256 6791bbceb31b6d78fdf87ea3dfc412ab828e5ccaf2fec2e349ffa8d45586b674  -- Trigger: fills in and places a job.
+  sha256 509c97ffb097f8e20bb55715656bb2cabc6dd6ebbc3fcc7895a553d62db6fbca  -- Trigger: fills in and places a job.
 
 function weirkeeper.key_open(name text, open_at timestamp with time zone DEFAULT NULL::timestamp with time zone) returns integer
   plpgsql volatile
@@ -761,6 +761,10 @@ function weirkeeper.open_keys() returns integer
 function weirkeeper.open_staging() returns void
   plpgsql volatile
   sha256 0bd7e8d489387278fb98a1c5b9ca555b234e8d49952aeac94cdc2d5625c401e0  -- Makes pg_temp.weirkeeper_staging (n from 1, args) for COPY, or empties it.
+
+function weirkeeper.overrules_expiry(started_at timestamp with time zone, outcome text, evidence jsonb) returns boolean
+  sql immutable
+  sha256 3b160fc688e6082056584db3a9cc281cda2b424f00a6a9beeea4c6b957b91870  -- Internal: whether an entry of the log tells of a try, or of a retry by hand; not so, or NULL: of neither.
 
 function weirkeeper.pause(queue text DEFAULT NULL::text, kind text DEFAULT NULL::text) returns boolean
   plpgsql volatile

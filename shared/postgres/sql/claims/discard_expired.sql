@@ -5,7 +5,7 @@ with gone as (
   delete from weirkeeper.running r
   where r.job_id = any (%(job_ids)s::bigint[]) and r.epoch = %(epoch)s and r.token = %(token)s
     and (select true from weirkeeper.attempt a
-         where a.job_id = r.job_id and (a.started_at is not null or a.outcome <> 'rescued')
+         where a.job_id = r.job_id and weirkeeper.overrules_expiry(a.started_at, a.outcome, a.evidence)
          limit 1) is null
   returning r.job_id, r.run, r.attempt, r.epoch, r.claimed_at, r.key
 ), logged as (

@@ -51,7 +51,7 @@ left join lateral (
 ) a on true
 left join lateral (
   select true as tried from weirkeeper.attempt l
-  where l.job_id = j.id and (l.started_at is not null or l.outcome <> 'rescued') limit 1
+  where l.job_id = j.id and weirkeeper.overrules_expiry(l.started_at, l.outcome, l.evidence) limit 1
 ) tries on j.expires_at is not null
 left join lateral (
   select f.at + make_interval(secs => d.rate_ms / 1000.0) as opens_at

@@ -14,7 +14,7 @@ with due as materialized (
   select d.job_id from due d
   left join lateral (
     select true as yes from weirkeeper.attempt a
-    where a.job_id = d.job_id and (a.started_at is not null or a.outcome <> 'rescued')
+    where a.job_id = d.job_id and weirkeeper.overrules_expiry(a.started_at, a.outcome, a.evidence)
     limit 1
   ) log on true
   where log.yes is null

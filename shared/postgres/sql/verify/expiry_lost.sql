@@ -10,5 +10,5 @@ where j.expires_at is not null
   and not exists (select from weirkeeper.expiry e
                   where e.queue = j.queue and e.expires_at = j.expires_at and e.job_id = j.id)
   and not exists (select from weirkeeper.attempt l
-                  where l.job_id = j.id and (l.started_at is not null or l.outcome <> 'rescued'))
+                  where l.job_id = j.id and weirkeeper.overrules_expiry(l.started_at, l.outcome, l.evidence))
 limit %(limit)s
