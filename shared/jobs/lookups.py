@@ -16,6 +16,7 @@ from shared.jobs.states import STATES
 from shared.jsonvalue import MAX_BYTES, check_text, encode_object
 
 LARGEST = 2**63 - 1  # of a job's id
+LONGEST = 1e9  # seconds of a wait: what the locks of Python take
 _DIGITS = 19  # of that
 
 
@@ -38,6 +39,24 @@ def job_number(job_id: str | int) -> int:
     if not fits or int(text) > LARGEST:
         raise NotFound(f"job: expected the id of one that is kept; got {_told(job_id)}")
     return int(text)
+
+
+def wait_bound(seconds: float) -> float:
+    """The bound of a wait; one that has passed already (below 0) looks once, as 0 does.
+
+    Args:
+        seconds: from now.
+
+    Raises:
+        InvalidArguments: no number, or none that ends.
+    """
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not number or not -LONGEST < seconds < LONGEST:  # not a number is neither
+        raise InvalidArguments(
+            f"max_seconds: expected a number of seconds that ends; got {seconds!r:.40}; "
+            "0 looks once"
+        )
+    return seconds
 
 
 def page_before(before: str | int | None) -> int | None:

@@ -18,7 +18,7 @@ from shared.clock import SYSTEM
 from shared.errors import Conflict, NotFound, WaitersFull
 from shared.jobs.handler import Handler
 from shared.jobs.inspect import Wait
-from shared.jobs.lookups import job_number
+from shared.jobs.lookups import job_number, wait_bound
 from shared.memory.clock import StoppedClock
 from shared.memory.inspector import MemoryInspector
 from shared.memory.jobs import MemoryJobs
@@ -178,7 +178,7 @@ class MemoryRuntime(MemoryJobs, MemoryInspector):
         max_seconds: float,
     ) -> T:
         """Register first, then read, then wait, and read again at each wake."""
-        deadline = SYSTEM.monotonic() + max_seconds
+        deadline = SYSTEM.monotonic() + wait_bound(max_seconds)
         woken = threading.Event()
         with ExitStack() as stack:
             try:

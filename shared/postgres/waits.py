@@ -20,6 +20,7 @@ from uuid import UUID
 
 from shared.clock import SYSTEM
 from shared.errors import InvalidArguments, NotFound, WaitersFull
+from shared.jobs.lookups import wait_bound
 from shared.jobs.port import Wait
 from shared.notices.channels import FANOUT, FINAL, is_event_id, is_job_id
 from shared.notices.reads import Read, Reads
@@ -66,7 +67,7 @@ class PostgresWaits:
             NotFound: no such job.
             DatabaseUnavailable: nothing could be read within the bound.
         """
-        key = checked_job_id(_text("job id", job_id, int, "what enqueue returned"))
+        key = checked_job_id(job_id)
         last: Last[Wait] = Last(FINAL, key, lambda answer: answer.finished)
         return self._until(last, max_seconds)
 
@@ -88,7 +89,7 @@ class PostgresWaits:
             NotFound: no such event.
             DatabaseUnavailable: nothing could be read within the bound.
         """
-        key = checked_event_id(_text("event id", event_id, UUID, "what record returned"))
+        key = checked_event_id(event_id)
         last: Last[Fanout] = Last(FANOUT, key, lambda jobs: jobs is not None)
         jobs = self._until(last, max_seconds)
         return None if jobs is None else jobs.get(subscription)
@@ -119,7 +120,7 @@ class PostgresWaits:
         self.close()
 
     def _until(self, last: Last[T], max_seconds: float) -> T:
-        deadline = SYSTEM.monotonic() + max_seconds
+        deadline = SYSTEM.monotonic() + wait_bound(max_seconds)
         woken = threading.Event()
         self._reads.start()
         with ExitStack() as stack:
@@ -148,23 +149,27 @@ def _text(what: str, given: object, other: type, hint: str) -> str:
     )
 
 
-def checked_job_id(text: str) -> str:
-    """Return what can be a job's id.
+def checked_job_id(given: object) -> str:
+    """Return the text of what can be a job's id.
 
     Raises:
+        InvalidArguments: neither text nor a number.
         NotFound: it cannot.
     """
+    text = _text("job id", given, int, "what enqueue returned")
     if not is_job_id(text):
         raise _not_kept(FINAL, text)
     return text
 
 
-def checked_event_id(text: str) -> str:
-    """Return what can be an event's id, in lower case.
+def checked_event_id(given: object) -> str:
+    """Return the text of what can be an event's id, in lower case.
 
     Raises:
+        InvalidArguments: neither text nor a uuid.
         NotFound: it cannot.
     """
+    text = _text("event id", given, UUID, "what record returned")
     if not is_event_id(text.lower()):
         raise _not_kept(FANOUT, text)
     return text.lower()

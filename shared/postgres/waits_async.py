@@ -13,6 +13,7 @@ from typing import Self, TypeVar
 
 from shared.clock import SYSTEM
 from shared.errors import WaitersFull
+from shared.jobs.lookups import wait_bound
 from shared.jobs.port import Wait
 from shared.notices.channels import FANOUT, FINAL
 from shared.notices.reads import Reads, on_loop
@@ -41,7 +42,7 @@ class PostgresAsyncWaits:
             PostgresEar(url, name), self._waiters, lambda _: None, always=False
         )
 
-    async def wait(self, job_id: str, max_seconds: float) -> Wait:
+    async def wait(self, job_id: str | int, max_seconds: float) -> Wait:
         """Wait until a job is final; see PostgresWaits.wait."""
         last: waits.Last[Wait] = waits.Last(
             FINAL, waits.checked_job_id(job_id), lambda answer: answer.finished
@@ -78,7 +79,7 @@ class PostgresAsyncWaits:
         await self.close()
 
     async def _until(self, last: waits.Last[T], max_seconds: float) -> T:
-        deadline = SYSTEM.monotonic() + max_seconds
+        deadline = SYSTEM.monotonic() + wait_bound(max_seconds)
         woken = asyncio.Event()
         loop = asyncio.get_running_loop()
         self._reads.start()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from shared.errors import NotFound
+from shared.errors import InvalidArguments, NotFound
 from shared.postgres import waits
 from tests.conformance.engines import Bench
 from tests.support.waiting import until
@@ -29,6 +30,18 @@ def test_13_waiting_for_what_does_not_exist_is_an_error(bench: Bench) -> None:
     for nothing in ("9999999999", "x", "-1", "9" * 30, "²"):
         with pytest.raises(NotFound):
             bench.waits.wait(nothing, 1)
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [float("nan"), float("inf"), 10**400, "1", True, None],
+    ids=lambda bound: f"{bound!r:.9}",
+)
+def test_13_a_bound_is_a_number_that_ends(bench: Bench, bound: Any) -> None:
+    job = bench.enqueue("unclaimed", run_at=bench.engine.now() + timedelta(hours=1))
+    with pytest.raises(InvalidArguments, match="max_seconds: expected a number of seconds"):
+        bench.waits.wait(job, bound)
+    assert not bench.waits.wait(job, -1).finished
 
 
 def test_14_the_65th_waiter_is_answered_at_once(bench: Bench) -> None:

@@ -8,7 +8,7 @@ import time
 import psycopg
 import pytest
 
-from shared.errors import DatabaseUnavailable, NotFound
+from shared.errors import DatabaseUnavailable, InvalidArguments, NotFound
 from shared.notices.channels import FANOUT, FINAL
 from shared.notices.waiters import LIMIT
 from shared.postgres import waits
@@ -166,3 +166,16 @@ def test_what_does_not_exist_and_what_cannot_be_read(database_url):
             await made.wait("1", 0.1)
 
     run("postgresql://nobody@127.0.0.1:1/none", away)
+
+
+def test_a_number_is_an_id_too_and_a_bound_ends(conn, database_url):
+    job = int(enqueue(conn))
+
+    async def body(made):
+        with pytest.raises(InvalidArguments, match="max_seconds: expected a number of seconds"):
+            await made.wait(job, float("nan"))
+        with pytest.raises(InvalidArguments, match="job id: expected text or int"):
+            await made.wait(True, 0)
+        return await made.wait(job, 0)
+
+    assert not run(database_url, body).finished

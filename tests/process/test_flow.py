@@ -124,7 +124,11 @@ def test_the_65th_waiter_is_answered_at_once(desk, flow):
     ("arguments", "code", "said"),
     [
         (["jobs", "get", "12345"], 1, "weirkeeper jobs: job: expected the id of one"),
-        (["jobs", "get", "abc"], 1, "weirkeeper jobs: job: expected the id of one that is kept; got 'abc'"),
+        (
+            ["jobs", "get", "abc"],
+            1,
+            "weirkeeper jobs: job: expected the id of one that is kept; got 'abc'",
+        ),
         (
             ["corpus", "update", "77", "--body", "x"],
             1,
