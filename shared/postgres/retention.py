@@ -135,12 +135,12 @@ def discard_unknown(
 
 
 def _row(conn: Connection, text: LiteralString, params: Mapping[str, Any]) -> Any:
-    with _batch(conn):
+    with batch(conn):
         return conn.execute(text, params).fetchone()
 
 
 @contextmanager
-def _batch(conn: Connection) -> Iterator[None]:
+def batch(conn: Connection) -> Iterator[None]:
     """A transaction whose statements look rows up, however large a table has become."""
     with translated(), conn.transaction():
         conn.execute(statement("retention/by_look_ups"))
@@ -155,7 +155,7 @@ def _all(
 ) -> int:
     rows = 0
     while not enough():
-        with _batch(conn):
+        with batch(conn):
             gone = conn.execute(text, params).rowcount
         rows += gone
         if gone < params["size"]:

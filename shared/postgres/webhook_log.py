@@ -1,6 +1,7 @@
 """ADAPTER of the port Webhooks: the log of deliveries, and sending one once more.
 
-Used by shared.postgres.webhooks, which is the whole port. Every statement names the owner.
+Used by shared.postgres.webhooks, which is the whole port. Every statement names the owner, and is
+bounded: a session keeps plans that were made while there were few deliveries.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from shared.errors import InvalidArguments, NotFound
 from shared.events.globs import matches
 from shared.postgres.deliveries import PostgresDeliveries
 from shared.postgres.failures import translated
+from shared.postgres.inspector_rows import bounded
 from shared.postgres.webhook_ids import number
 from shared.postgres.webhook_rows import (
     NONE,
@@ -53,13 +55,13 @@ class PostgresWebhookLog(Rows):
             "before": None if before is None else position("before", before),
             "limit": _page(limit),
         }
-        with translated():
+        with bounded(self._conn):
             return [delivery(row) for row in self._all("deliveries/page", params)]
 
     def attempts(self, owner_id: str, delivery_id: str) -> list[Attempt]:
         """What was sent and answered."""
         params = {"id": number(delivery_id), "owner_id": owner_id}
-        with translated():
+        with bounded(self._conn):
             self._having(owner_id, delivery_id, None)
             return [attempt(row) for row in self._all("deliveries/attempts", params)]
 
@@ -71,13 +73,13 @@ class PostgresWebhookLog(Rows):
             "after": position("after", after),
             "limit": _page(limit),
         }
-        with translated():
+        with bounded(self._conn):
             return [missed(row) for row in self._all("deliveries/after", params)]
 
     def explain(self, owner_id: str, endpoint_id: str, event_id: str) -> Told:
         """How an event stands with an endpoint."""
         params = {"id": number(endpoint_id), "owner_id": owner_id, "event_id": uuid(event_id)}
-        with translated():
+        with bounded(self._conn):
             row = self._one("deliveries/explain", params)
         if row is None:
             raise NotFound(
@@ -95,8 +97,9 @@ class PostgresWebhookLog(Rows):
         """Send a delivery, or all of an event, once more."""
         if (delivery_id is None) == (event_id is None):
             raise InvalidArguments("redeliver: expected a delivery or an event; give one of them")
-        with translated(), self._conn.transaction():
+        with bounded(self._conn):
             found = self._having(owner_id, delivery_id, event_id)
+        with translated(), self._conn.transaction():
             deliveries = PostgresDeliveries(self._conn)
             started = [
                 deliveries.add(int(endpoint_id), event, NO_BODY, "manual", FIRST)

@@ -17,6 +17,7 @@ from shared.postgres import controls
 from shared.postgres.connect import Connection
 from shared.postgres.deliveries import PostgresDeliveries
 from shared.postgres.failures import translated
+from shared.postgres.inspector_rows import bounded
 from shared.postgres.recorder import PostgresRecorder
 from shared.postgres.webhook_ids import number
 from shared.postgres.webhook_log import PostgresWebhookLog
@@ -146,7 +147,8 @@ class PostgresWebhooks(PostgresWebhookLog, PostgresReplays):
     def wanting(self, owner_id: str, types: Sequence[str]) -> dict[str, list[str]]:
         """Endpoints of an owner by the types that they take; see shared.events.endpoints."""
         sent = {name for name, _ in self.event_types()}
-        found = PostgresDeliveries(self._conn).targets(owner_id)
+        with bounded(self._conn):
+            found = PostgresDeliveries(self._conn).targets(owner_id)
         return {
             name: [str(t.id) for t in found if any(matches(one, name) for one in t.patterns)]
             for name in types
@@ -154,7 +156,7 @@ class PostgresWebhooks(PostgresWebhookLog, PostgresReplays):
         }
 
     def _list(self, owner_id: str, wanted: int | None) -> list[Endpoint]:
-        with translated():
+        with bounded(self._conn):
             rows = self._all("endpoints/list", {"owner_id": owner_id, "id": wanted})
         return [endpoint(row) for row in rows]
 

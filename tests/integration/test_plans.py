@@ -229,7 +229,7 @@ def pages(sessions: Sessions, big: frozenset[str], why: str) -> dict[str, int]:
     """Every deed looks rows up; how many pages each touched."""
     found, bad = {}, []
     for name in DEEDS:
-        plans = sessions.plans(name)
+        plans = sessions.plans(name, 2)  # by then all is planned that was to be planned anew
         assert plans, name
         found[name] = sum(plan.pages for plan in plans)
         bad += [f"{name}: {said}: {plan.text}" for plan in plans for said in plan.bad(big)]
@@ -239,10 +239,13 @@ def pages(sessions: Sessions, big: frozenset[str], why: str) -> dict[str, int]:
 
 def fill(sessions: Sessions, number: int, *, analyze: bool) -> None:
     with connect(sessions.ground.url, "fill", Use.HANDLER) as conn:
-        if number != sessions.ground.number:
+        if not analyze:  # what truncates has plans made anew: none is old unless learnt after it
             tables = ", ".join(f"weirkeeper.{table}" for table in (*sorted(BIG), "running"))
             conn.execute(f"truncate {tables}")
             conn.execute("alter sequence weirkeeper.event_pending_seq restart")
+            sessions.ground.number = 0
+            sessions.fresh()
+            learn(sessions)
             crowd(conn, number)
         if analyze:
             conn.execute("analyze")
@@ -256,7 +259,6 @@ def learn(sessions: Sessions) -> None:
 
 
 def try_sizes(sessions: Sessions, *numbers: int) -> None:
-    learn(sessions)
     seen = {}
     for number in numbers:
         fill(sessions, number, analyze=False)

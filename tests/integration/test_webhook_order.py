@@ -12,7 +12,6 @@ from shared.postgres import controls
 from shared.postgres.connect import connect
 from shared.postgres.deliveries import PostgresDeliveries
 from shared.postgres.relay import PostgresOutbox
-from shared.postgres.statements import statement
 from shared.webhooks.port import Standing
 from shared.webhooks.times import LEASE
 from tests.support.hooks import Hooks, answered
@@ -164,5 +163,5 @@ def test_a_head_that_is_given_up_or_cancelled_holds_nothing_up(hooks):
     assert why(hooks, last) == "behind"
     [row] = hooks.rows("select job_id from weirkeeper.delivery where id = %s", unwanted)
     controls.cancel(hooks.conn, [row["job_id"]])
-    hooks.conn.execute(statement("deliveries/end_lost"), {"limit": 10})
+    hooks.end_lost()
     hooks.leased(last)

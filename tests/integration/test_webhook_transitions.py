@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from shared.postgres import controls
-from shared.postgres.statements import statement
 from shared.webhooks.port import Lease
 from shared.webhooks.times import LEASE
 from tests.support.hooks import Hooks, answered
@@ -56,7 +55,7 @@ class Delivery:
     def cancel(self) -> None:
         """Cancel its job, and have the deliveries of jobs that ended end."""
         controls.cancel(self.hooks.conn, [self.hooks.delivery(self.endpoint)["job_id"]])
-        self.hooks.conn.execute(statement("deliveries/end_lost"), {"limit": 10})
+        self.hooks.end_lost()
 
     def lease(self) -> Lease | None:
         """Its lease; None = it is refused."""

@@ -819,8 +819,8 @@ function weirkeeper.replayable(subscription text, types text[], since timestamp 
   sha256 b7fc3bddca27e1a492843288a860fb104406c038be6830cece7ee18938edde64  -- Internal: the events of a replay's plan.
 
 function weirkeeper.requeue_events(ids uuid[] DEFAULT NULL::uuid[]) returns SETOF uuid
-  plpgsql volatile
-  sha256 c0153acc363c27122ae10102f518c47b8f087f955280531513a6fe8324f671b3  -- Has the relay try events again whose fan-out failed, their count cleared; null = every poisoned one.
+  plpgsql volatile set enable_seqscan=off, enable_bitmapscan=off
+  sha256 097981d14f111a182431cc5dd3c465e9bb7b6eb420ea5b155e5f0072ce38f549  -- Has the relay try events again whose fan-out failed, their count cleared; null = every poisoned one.
 
 function weirkeeper.resume(queue text DEFAULT NULL::text, kind text DEFAULT NULL::text) returns boolean
   plpgsql volatile

@@ -15,6 +15,7 @@ from shared.postgres.catalog import declare
 from shared.postgres.connect import connect
 from shared.postgres.deliveries import PostgresDeliveries, Report
 from shared.postgres.recorder import PostgresRecorder
+from shared.postgres.webhook_retention import end_lost
 from shared.postgres.webhooks import PostgresWebhooks
 from shared.webhooks.endpoint import Draft
 from shared.webhooks.policy import Policy
@@ -87,6 +88,10 @@ class Hooks:
         granted = self.deliveries.lease(delivery_id, LEASE)
         assert isinstance(granted, Lease), granted
         return granted
+
+    def end_lost(self) -> int:
+        """Have deliveries end whose jobs did without them; how many."""
+        return sum(end_lost(self.conn, 2))
 
     def opens(self, endpoint_id: str) -> Any:
         """From when on deliveries of an endpoint may be claimed, as text."""

@@ -73,7 +73,7 @@ def _sides(join: dict[str, Any]) -> set[str]:
 
 
 class Watch:
-    """Collects the plans of one session.
+    """Collects the plans of one session, which prepares all statements at once and keeps them.
 
     Args:
         conn: of a superuser.
@@ -81,6 +81,7 @@ class Watch:
 
     def __init__(self, conn: Connection) -> None:
         self._conn = conn
+        conn.prepare_threshold = 0
         self._said: list[str] = []
         conn.add_notice_handler(self._hear)
         conn.execute("load 'auto_explain'")
@@ -92,13 +93,17 @@ class Watch:
     def plans(self) -> Iterator[list[Plan]]:
         """What the session does inside is in the list after the block; nothing of it stays."""
         found: list[Plan] = []
-        with self._conn.transaction(force_rollback=True):
+        # Past the driver, which drops all that is prepared when it rolls back.
+        self._conn.pgconn.exec_(b"begin")
+        try:
             for name, value in SETTINGS.items():
-                self._conn.execute("select set_config(%s, %s, true)", (name, value))
+                self._conn.execute("select set_config(%s, %s, true)", (name, value), prepare=False)
             self._said.clear()
             yield found
             self._conn.execute(NEXT)  # a statement is told of when another takes its place
             found += [p for said in self._said if (p := _read(said)) and p.text != NEXT]
+        finally:
+            self._conn.pgconn.exec_(b"rollback")
 
 
 def _read(said: str) -> Plan | None:
