@@ -18,7 +18,7 @@ from shared.postgres import completions, controls
 from shared.postgres.claims import Claims
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.inspector import PostgresInspector
-from shared.postgres.rescues import dead_owners, rescue
+from shared.postgres.rescues import Beats, dead_owners, rescue
 from shared.postgres.retention import prune_jobs
 from tests.support.steps import (
     EPOCH,
@@ -234,7 +234,7 @@ def standing_final(steps) -> int:
 def test_a_job_that_finished_after_the_rescuer_looked_stays_finished(steps, notices):
     job = steps.enqueue()
     [claim] = steps.claim()
-    dead = dead_owners(steps.conn, own_epoch=1)
+    dead = dead_owners(steps.conn, 1, Beats())
     assert list(dead) == [EPOCH]
     assert steps.finish(claim) == 1
     assert sum(rescue(steps.conn, dead).values()) == 0
@@ -272,7 +272,7 @@ def test_an_owner_without_a_row_counts_as_dead(steps):
     jobs = [steps.enqueue() for _ in range(3)]
     assert len(steps.claim()) == 3
     steps.conn.execute("update weirkeeper.running set started_at = now()")
-    dead = dead_owners(steps.conn, own_epoch=1)
+    dead = dead_owners(steps.conn, 1, Beats())
     assert sum(rescue(steps.conn, dead).values()) == 3
     assert [steps.state(job) for job in jobs] == ["retryable"] * 3
 
@@ -288,7 +288,7 @@ def test_a_thousand_rows_to_be_skipped_hide_none(steps):
     assert len(Claims(steps.conn, QUEUE, 5).claim([KIND], 1000)) == 1000
     last = steps.enqueue(priority=1)
     assert [str(c.job_id) for c in steps.claim(limit=1)] == [last]
-    dead = dead_owners(steps.conn, own_epoch=1)
+    dead = dead_owners(steps.conn, 1, Beats())
     assert sum(rescue(steps.conn, dead).values()) == 1
     assert steps.where(last) == ["ready"]
     assert steps.one("select count(*) from weirkeeper.running where epoch = 5") == 1000

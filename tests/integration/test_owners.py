@@ -11,9 +11,10 @@ from shared.config import queues
 from shared.postgres import life
 from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.processes import BEAT, LEASE, SELF_FENCE
-from shared.postgres.rescues import MARGIN, dead_owners, rescue
+from shared.postgres.rescues import MARGIN, SEEN, Beats, dead_owners, rescue
 from shared.services.process import ProcessIdentity, identity
 from tests.support.rows import enqueue
+from tests.support.works import Clock
 from workers import watchman
 
 ANOTHER_BOOT = "00000000-0000-0000-0000-000000000000"
@@ -53,6 +54,15 @@ def hold(conn: Connection, epoch: int, jobs: int = 1) -> list[int]:
     return ids
 
 
+def judged(conn: Connection) -> dict[int, str]:
+    """Who is dead, as one knows it who has looked on for long enough."""
+    clock = Clock()
+    beats = Beats(clock)
+    dead_owners(conn, 0, beats)
+    clock.now += SEEN
+    return dead_owners(conn, 0, beats)
+
+
 def test_processes_with_one_name_and_pid_are_never_confused(conn):
     me = identity()
     expected = {
@@ -75,21 +85,21 @@ def test_processes_with_one_name_and_pid_are_never_confused(conn):
     }
     for epoch in expected:
         hold(conn, epoch)
-    found = dead_owners(conn, own_epoch=0)
+    found = judged(conn)
     assert {epoch: found.get(epoch) for epoch in expected} == expected
 
 
 def test_the_age_of_a_run_never_counts(conn):
     alive = owner(conn, identity())
     hold(conn, alive, 3)  # for two days
-    assert dead_owners(conn, own_epoch=0) == {}
+    assert judged(conn) == {}
 
 
 def test_an_owner_without_a_row_is_dead(conn):
     epoch = owner(conn, identity())
     ids = hold(conn, epoch, 3)
     conn.execute("delete from weirkeeper.process where epoch = %s", (epoch,))
-    dead = dead_owners(conn, own_epoch=0)
+    dead = judged(conn)
     assert dead == {epoch: "unregistered"}
     assert rescue(conn, dead) == {"unregistered": 3}
     rows = conn.execute("select job_id from weirkeeper.ready order by job_id").fetchall()
@@ -100,7 +110,7 @@ def test_a_thousand_rows_of_the_living_hide_no_row_of_the_dead(conn):
     alive, dead = owner(conn, identity()), owner(conn, identity(), phase="stopped")
     hold(conn, alive, 1000)
     [last] = hold(conn, dead)
-    found = dead_owners(conn, own_epoch=0)
+    found = judged(conn)
     assert found == {dead: "stopped"}
     assert rescue(conn, found) == {"stopped": 1}
     assert conn.execute("select job_id from weirkeeper.ready").fetchall() == [(last,)]

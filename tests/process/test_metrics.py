@@ -64,11 +64,17 @@ def test_both_sources_are_told(scrape, programs, database_url):
     instruments.job_run_seconds.labels("index", "corpus.index").observe(0.02)
     instruments.pool_slots.labels("index").set(4)
     instruments.turned("claims")
+    last = [
+        ("jobs", labels(queue="index", state="pending")),
+        ("jobs", labels(queue="index", state="discarded")),
+        ("processes", labels(role="metrics", status="ready")),
+    ]
     found = until(
-        lambda: (s := scrape()).get(("jobs", labels(queue="index", state="pending"))) == 3 and s,
+        lambda: all(key in (s := scrape()) for key in last) and s,
         15,
-        "the collector has seen the jobs",
+        "the collector has read every area",
     )
+    assert found["jobs", labels(queue="index", state="pending")] == 3
     assert found["jobs_claimed_total", labels(queue="index")] == 5
     assert found["pool_slots", labels(queue="index", slot="index")] == 4
     assert 0 <= found["loop_age_seconds", labels(loop="claims", slot="index")] < 20

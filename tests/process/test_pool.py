@@ -216,6 +216,15 @@ def test_children_that_refuse_refuse_the_pool(short_tmp: Path) -> None:
         bench.turn_until(lambda: False, 10, "a refusal")
 
 
+def test_a_pool_that_closes_minds_no_refusal(short_tmp: Path) -> None:
+    with pool_bench(short_tmp, target=pool_child.refuse) as bench:
+        bench.pool._refill()
+        channels = [slot.channel for slot in bench.pool._slots]
+        until(lambda: len(select.select(channels, [], [], 0)[0]) == 2, 10, "both children refused")
+        bench.pool.close()
+    assert not bench.pool._slots
+
+
 def test_a_child_that_never_says_hello_is_killed(
     short_tmp: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

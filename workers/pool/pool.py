@@ -295,7 +295,9 @@ class Pool:
 
     def _welcome(self, slot: Slot, hello: Hello) -> None:
         if hello.refused:
-            raise ConfigurationError(hello.refused)
+            if self._refilling:
+                raise ConfigurationError(hello.refused)
+            return  # nobody counts on it any more: it ends by itself, or is being killed
         self._respawn.booted()
         slot.greeted = True
         if slot.state is State.BOOTING:

@@ -86,11 +86,12 @@ with turn as materialized (
   order by n.seq, n.subscription
   returning queue
 ), fanned as (
-  -- In order of events: lists say "newest first" by the moment that each row is given as it is written.
-  insert into weirkeeper.event_fanout (event_id, jobs)
+  -- In order of events, each a microsecond behind the one before at the least: lists say "newest first" by it.
+  insert into weirkeeper.event_fanout (event_id, jobs, fanned_out_at)
   select n.event_id,
          coalesce(jsonb_object_agg(n.subscription, n.job_id)
-                    filter (where n.subscription is not null), '{}')
+                    filter (where n.subscription is not null), '{}'),
+         clock_timestamp() + row_number() over (order by min(n.seq)) * interval '1 microsecond'
   from numbered n group by n.event_id order by min(n.seq)
 ), lined as (
   insert into weirkeeper.endpoint_line (endpoint_id, event_seq, event_id)
