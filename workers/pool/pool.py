@@ -294,10 +294,8 @@ class Pool:
         self._selector.unregister(slot.channel)
 
     def _welcome(self, slot: Slot, hello: Hello) -> None:
-        if hello.refused:
-            if self._refilling:
-                raise ConfigurationError(hello.refused)
-            return  # nobody counts on it any more: it ends by itself, or is being killed
+        if hello.refused and self._refilling:  # else nobody counts on it any more
+            raise ConfigurationError(hello.refused)
         self._respawn.booted()
         slot.greeted = True
         if slot.state is State.BOOTING:
