@@ -47,13 +47,12 @@ class Lines:
         self.cut = Cut()
         self.learn()
 
-    def learn(self) -> None:
-        """Read the limits anew."""
+    def learn(self) -> bool:
+        """Read the limits anew; whether shared.postgres.moved may have something to do."""
+        params = {"queue": self._queue, "epoch": self._owner[1]}
         with translated():
-            row: Any = self._conn.execute(
-                statement("claims/limits"), {"queue": self._queue}
-            ).fetchone()
-        capped, rated, fair = row or (False, (), ())
+            row: Any = self._conn.execute(statement("claims/limits"), params).fetchone()
+        capped, rated, fair, astray = row or (False, (), (), True)
         if capped != self._capped:
             self._capped = capped
             self._open = Turns(self._conn, self._owner, self._clock, floors=not capped)
@@ -64,6 +63,7 @@ class Lines:
         for turns in (self._open, *self._rated.values()):
             turns.fair = frozenset(fair)
         self._closed.clear()  # a rate that was raised is open sooner
+        return bool(astray)
 
     def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
         """Claim at most `limit` jobs; see shared.postgres.claims.Claims.claim.

@@ -41,6 +41,7 @@ class PostgresWork:
         self._claims = Claims(conn, owner.queue, owner.epoch)  # for what is held
         self._beats = rescues.Beats()
         self._lines = Lines(conn, owner.queue, owner.epoch)
+        self._astray = True  # until a look tells whether jobs may be brought here
 
     @classmethod
     def open(cls, url: str, owner: Owner) -> PostgresWork:
@@ -85,7 +86,7 @@ class PostgresWork:
 
     def learn(self) -> None:
         """Read the limits anew that claims have to keep."""
-        self._lines.learn()
+        self._astray = self._lines.learn()
 
     def give_back(self, claims: Sequence[Claim | Held]) -> int:
         """Return jobs that were not started; how many were still ours."""
@@ -127,8 +128,11 @@ class PostgresWork:
 
     def bring(self, kinds: Sequence[str]) -> tuple[int, bool]:
         """Bring jobs of these kinds here that wait in another queue; see to queues left alone."""
+        if not self._astray:  # as the last look at the limits told
+            return 0, False
         came = moved.bring(self._conn, self._owner.queue, self._owner.epoch, kinds)
-        return came, max(came, moved.attend(self._conn)) >= moved.BATCH
+        self._astray = max(came, moved.attend(self._conn)) >= moved.BATCH
+        return came, self._astray
 
     def tick(self, kinds: Sequence[str]) -> float | None:
         """Start what is due of these kinds' periodic jobs; seconds until the next tick, or None."""

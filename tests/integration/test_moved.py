@@ -17,6 +17,7 @@ from shared.postgres.connect import Connection, Use, connect
 from shared.postgres.inspector import PostgresInspector
 from shared.postgres.jobs import PostgresJobs
 from shared.postgres.keys import key_open
+from shared.postgres.lines import Lines
 from shared.postgres.moved import attend, bring
 from shared.postgres.promotions import promote
 from shared.postgres.rescues import rescue
@@ -92,6 +93,26 @@ def test_jobs_in_line_come_in_their_order_behind_what_stands_there(conn):
     assert line(conn) == [("old", other), ("new", urgent), ("new", first), ("new", last)]
     assert claimed(conn) == [urgent, first, last]
     assert bring_all(conn, epoch) == 0
+
+
+def test_the_look_at_the_limits_tells_when_there_is_something_to_bring(conn):
+    """So that a process at rest has no statement more; and it says nothing of what is as it should be."""
+    job = add(conn)
+    soon = add(conn, run_at=datetime.now(UTC) + timedelta(hours=1))
+    old = process(conn, "old")
+    lines = Lines(conn, "old", old)
+    assert not lines.learn()
+    epoch = move(conn)
+    assert lines.learn(), "a kind of its own is declared elsewhere"
+    lines = Lines(conn, "new", epoch)
+    assert lines.learn(), "a job lies in another line"
+    assert bring_all(conn, epoch) == 1
+    assert not lines.learn()
+    conn.execute("update weirkeeper.scheduled set run_at = now() - interval '6 s'")
+    assert lines.learn(), "something is overdue in another queue"
+    assert promote(conn, "old")[0] == 1
+    assert not lines.learn()
+    assert [found for _, found in line(conn)] == [job, soon]
 
 
 def test_they_come_in_batches_none_twice_none_left(conn):

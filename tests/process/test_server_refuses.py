@@ -247,7 +247,7 @@ def test_a_server_waits_for_a_database_that_is_away(programs):
     url = next(iter(GONE))
     program = programs.start("weirkeeper.server", env={"DATABASE_URL": url})
     until(lambda: "does not answer: " in program.text(), 30, "it says so")
-    until(lambda: "waiting for fetch, index" in program.text(), 60, "it waits for its programs")
+    until(lambda: "waiting for the database: " in program.text(), 60, "it says what it waits for")
     assert program.terminate(60) == 0, program.text()
     assert "hunter2" not in program.text()
 
