@@ -78,9 +78,10 @@ language plpgsql as $$
 declare
   new_id bigint;
 begin
-  -- A short object is within all limits of JSON: 65 levels take 130 bytes.
+  -- A short object is within all limits of JSON: 65 levels take 130 bytes, and a number that no double holds
+  -- more than 300, for jsonb writes 1e400 out.
   if unique_by_args or octet_length(args::text) > 128 or jsonb_typeof(args) is distinct from 'object'
-     or priority not between 1 and 4 or max_attempts < 1 or timeout_ms < 1
+     or priority not between 1 and 4 or max_attempts < 1 or not timeout_ms between 1 and 86400000
      or num_nonnulls(run_at, tags, expires_at, concurrency_key,
                      unique_by, unique_period, unique_states) > 0 then
     return weirkeeper.enqueue_with_options(
