@@ -24,8 +24,9 @@ def test_until_tells_what_it_waited_for():
 
 def test_a_leaked_process_is_found_and_killed(tmp_path):
     programs = Programs(tmp_path, "")
-    programs.execute(["/bin/sh", "-c", "sleep 600 & exit 0"])
-    until(lambda: len(programs.living()) == 1, 5, "the shell is gone and its child is left")
+    shell = programs.execute(["/bin/sh", "-c", "sleep 600 & exit 0"])
+    assert shell.wait(5) == 0
+    until(lambda: len(programs.living()) == 1, 5, "its child is left")
     with pytest.raises(AssertionError, match=r"leaked processes: .*sleep 600"):
         programs.close()
     until(lambda: not programs.living(), 5, "it has been killed")
