@@ -17,8 +17,8 @@ from bench.support.figures import interleaved, median
 from bench.support.report import Result, finish
 from bench.support.stack import database
 from shared.events.outbox import BATCH
-from shared.postgres.connect import connect
-from shared.postgres.relay import PostgresOutbox
+from shared.postgres.driver.connect import connect
+from shared.postgres.events.relay import PostgresOutbox
 
 TARGET = 1.2  # times the pass with few
 FEW, PASSES = 4000, 10

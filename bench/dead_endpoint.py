@@ -21,9 +21,9 @@ from bench.support.figures import interleaved, median, quantile
 from bench.support.hooks import SECRET, TYPE, endpoints
 from bench.support.report import Result, finish
 from bench.support.stack import database
-from shared.postgres.connect import Connection, connect
-from shared.postgres.deliveries import PostgresDeliveries
-from shared.postgres.recorder import PostgresRecorder
+from shared.postgres.driver.connect import Connection, connect
+from shared.postgres.events.recorder import PostgresRecorder
+from shared.postgres.webhooks.deliveries import PostgresDeliveries
 from shared.webhooks.body import encode
 from tests.support.processes import Programs
 from tests.support.receivers import OK, Peer, Receiver

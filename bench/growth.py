@@ -18,10 +18,10 @@ from bench.support.report import Result, finish
 from bench.support.stack import server
 from shared.app import load_app
 from shared.jobs.work import Claim, Finish
-from shared.postgres import completions
-from shared.postgres.catalog import declare
-from shared.postgres.claims import Claims
-from shared.postgres.connect import Use, connect
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.queues import completions
+from shared.postgres.queues.catalog import declare
+from shared.postgres.queues.claims import Claims
 from tests.support.databases import Databases
 
 TARGET = 1.2

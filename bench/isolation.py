@@ -20,10 +20,10 @@ from bench.support.report import Result, finish
 from bench.support.stack import database
 from shared.app import load_app
 from shared.jobs.port import EnqueueOpts
-from shared.postgres.catalog import declare
-from shared.postgres.connect import Connection, connect
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.jobs import PostgresJobs
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, connect
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.queues.catalog import declare
 from tests.support.app import EFFECTS
 from tests.support.processes import Programs
 from tests.support.waiting import until

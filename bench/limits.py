@@ -16,11 +16,11 @@ from bench.support.figures import interleaved, median, milliseconds
 from bench.support.report import Result, finish
 from bench.support.stack import server
 from shared.jobs.work import Completed
-from shared.postgres import completions
-from shared.postgres.catalog import declare
-from shared.postgres.connect import Use, connect
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.lines import Lines
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.queues import completions
+from shared.postgres.queues.catalog import declare
+from shared.postgres.queues.lines import Lines
 from tests.support.databases import Databases
 from weirkeeper import App, EnqueueOpts, Kind, Queue, Rate
 

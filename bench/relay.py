@@ -28,9 +28,9 @@ from bench.support.stack import database, stack
 from relay.relay_pass import RelayPass
 from relay.tally import Tally
 from shared.events.outbox import BATCH
-from shared.postgres.connect import Connection, connect
-from shared.postgres.relay import PostgresOutbox
-from shared.postgres.statements import statement
+from shared.postgres.driver.connect import Connection, connect
+from shared.postgres.driver.statements import statement
+from shared.postgres.events.relay import PostgresOutbox
 from shared.telemetry.instruments import open_instruments
 from tests.support.waiting import pause
 from weirkeeper.server import binaries

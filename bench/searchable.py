@@ -17,11 +17,11 @@ from pathlib import Path
 from bench.support.figures import quantile
 from bench.support.report import Result, finish
 from bench.support.stack import stack
-from shared.postgres.connect import connect
-from shared.postgres.journeys import Journey, journeys
-from shared.postgres.notes import PostgresNotes
-from shared.postgres.search import PostgresSearch
-from shared.postgres.waits import PostgresWaits
+from shared.postgres.application.waits import PostgresWaits
+from shared.postgres.driver.connect import connect
+from shared.postgres.events.journeys import Journey, journeys
+from shared.postgres.site.notes import PostgresNotes
+from shared.postgres.site.search import PostgresSearch
 from shared.site.folder import read_folder
 from shared.site.imports import import_items
 from shared.site.receipts import SUBSCRIPTION

@@ -30,9 +30,9 @@ from bench.support.ours import APP
 from bench.support.report import Result, finish
 from bench.support.stack import database
 from shared.app import load_app
-from shared.postgres.catalog import declare
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.wakes import Wakes, queue_channel
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.queues.catalog import declare
+from shared.postgres.queues.wakes import Wakes, queue_channel
 from weirkeeper.server import binaries
 from weirkeeper.server.account import Account
 

@@ -21,7 +21,7 @@ from bench.support.hooks import SECRET, endpoints, send
 from bench.support.report import Result, finish, table
 from bench.support.spent import sample, since
 from bench.support.stack import server
-from shared.postgres.connect import Connection, connect
+from shared.postgres.driver.connect import Connection, connect
 from tests.support.databases import Databases
 from tests.support.processes import Programs
 from tests.support.waiting import until

@@ -21,10 +21,10 @@ from shared.config.settings import Settings
 from shared.notices.reads import Reads
 from shared.notices.source import NoticeSource
 from shared.notices.waiters import Waiters
-from shared.postgres.answers import Answers
-from shared.postgres.ear import PostgresEar
-from shared.postgres.presence import Presence
-from shared.postgres.processes import Registration
+from shared.postgres.application.answers import Answers
+from shared.postgres.application.ear import PostgresEar
+from shared.postgres.processes.presence import Presence
+from shared.postgres.processes.registry import Registration
 from shared.release import version
 from shared.services import exit_codes, web
 from shared.services.group import ServiceGroup

@@ -1,7 +1,8 @@
 """Reading gauges from Postgres by a timer, into a snapshot whose age is told.
 
-Before it: shared.postgres.gauges. After it: the server renders the snapshot at each scrape, so that
-no scrape waits for a database. An area that fails keeps its last numbers and its age grows.
+Before it: shared.postgres.inspection.gauges. After it: the server renders the snapshot at each
+scrape, so that no scrape waits for a database. An area that fails keeps its last numbers and its
+age grows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What the metrics program tells besides the slots' instruments: names, help texts, labels.
 
-The numbers come from Postgres (shared.postgres.gauges, read by metrics.collector) or from the
-program itself. docs/metrics.md lists the same rows; a test keeps the two equal. Several hosts:
-every number read from the database is the whole deployment's, so aggregate with max, not sum.
+The numbers come from Postgres (shared.postgres.inspection.gauges, read by metrics.collector) or
+from the program itself. docs/metrics.md lists the same rows; a test keeps the two equal. Several
+hosts: every number read from the database is the whole deployment's, so aggregate with max, not
+sum.
 """
 
 from __future__ import annotations

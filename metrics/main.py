@@ -19,11 +19,11 @@ from shared.clock import SYSTEM
 from shared.config.budget import METRICS
 from shared.config.settings import Settings
 from shared.errors import WeirkeeperError
-from shared.postgres.connect import Connection
-from shared.postgres.gauges import areas, open_gauges
-from shared.postgres.migrator import migrations
-from shared.postgres.presence import Presence
-from shared.postgres.processes import Registration
+from shared.postgres.driver.connect import Connection
+from shared.postgres.inspection.gauges import areas, open_gauges
+from shared.postgres.processes.presence import Presence
+from shared.postgres.processes.registry import Registration
+from shared.postgres.schema.migrator import migrations
 from shared.release import version
 from shared.services import exit_codes, web
 from shared.services.group import ServiceGroup

@@ -23,14 +23,14 @@ from shared.clock import SYSTEM
 from shared.config.budget import RELAY
 from shared.config.settings import Settings
 from shared.errors import WeirkeeperError
-from shared.postgres.boot import wait_for_database
-from shared.postgres.catalog import declare
-from shared.postgres.connect import Connection
-from shared.postgres.drains import drained
-from shared.postgres.life import Life
-from shared.postgres.processes import Registration
-from shared.postgres.relay import PostgresOutbox
-from shared.postgres.wakes import RELAY_LOCK, Wakes, relay_channel
+from shared.postgres.driver.connect import Connection
+from shared.postgres.events.relay import PostgresOutbox
+from shared.postgres.processes.drains import drained
+from shared.postgres.processes.life import Life
+from shared.postgres.processes.registry import Registration
+from shared.postgres.queues.catalog import declare
+from shared.postgres.queues.wakes import RELAY_LOCK, Wakes, relay_channel
+from shared.postgres.schema.boot import wait_for_database
 from shared.release import version
 from shared.services import exit_codes
 from shared.services.program import run

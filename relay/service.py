@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class Sleep(Protocol):
-    """The consumer's side of the sleep lock; shared.postgres.wakes keeps the promises."""
+    """The consumer's side of the sleep lock; shared.postgres.queues.wakes keeps the promises."""
 
     def fileno(self) -> int:
         """Readable when a wake has arrived."""

@@ -1,7 +1,7 @@
 """An application, as data: everything that it declares to the engine.
 
 Loaded once at the start of every process (`load_app`), checked as a whole, told to the database by
-`weirkeeper migrate` and at boot (shared.postgres.catalog). The engine knows no domain: the
+`weirkeeper migrate` and at boot (shared.postgres.queues.catalog). The engine knows no domain: the
 reference site is an App like any other, in shared/site/app.py.
 """
 

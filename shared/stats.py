@@ -1,6 +1,6 @@
 """PORT: numbers of the whole deployment, between who reads them and who tells them.
 
-The adapter is shared.postgres.gauges; the metrics program tells them (metrics.families).
+The adapter is shared.postgres.inspection.gauges; the metrics program tells them (metrics.families).
 """
 
 from __future__ import annotations

@@ -59,22 +59,22 @@ if TYPE_CHECKING:
     from shared.jobs.port import JobFilter as JobFilter
     from shared.jobs.port import Unique as Unique
     from shared.jobs.port import Wait as Wait
-    from shared.postgres.jobs import PostgresJobs as Jobs
-    from shared.postgres.jobs_async import PostgresAsyncJobs as AsyncJobs
-    from shared.postgres.recorder import PostgresRecorder as Recorder
-    from shared.postgres.recorder_async import PostgresAsyncRecorder as AsyncRecorder
-    from shared.postgres.runtime import PostgresRuntime as Runtime
-    from shared.postgres.runtime_async import PostgresAsyncRuntime as AsyncRuntime
-    from shared.postgres.waits import PostgresWaits as Waits
-    from shared.postgres.waits_async import PostgresAsyncWaits as AsyncWaits
+    from shared.postgres.application.jobs import PostgresJobs as Jobs
+    from shared.postgres.application.jobs_async import PostgresAsyncJobs as AsyncJobs
+    from shared.postgres.application.runtime import PostgresRuntime as Runtime
+    from shared.postgres.application.runtime_async import PostgresAsyncRuntime as AsyncRuntime
+    from shared.postgres.application.waits import PostgresWaits as Waits
+    from shared.postgres.application.waits_async import PostgresAsyncWaits as AsyncWaits
+    from shared.postgres.events.recorder import PostgresRecorder as Recorder
+    from shared.postgres.events.recorder_async import PostgresAsyncRecorder as AsyncRecorder
 
 # Public name → where it lives.
 _HOMES = {
     "App": "shared.app:App",
-    "AsyncJobs": "shared.postgres.jobs_async:PostgresAsyncJobs",
-    "AsyncRecorder": "shared.postgres.recorder_async:PostgresAsyncRecorder",
-    "AsyncRuntime": "shared.postgres.runtime_async:PostgresAsyncRuntime",
-    "AsyncWaits": "shared.postgres.waits_async:PostgresAsyncWaits",
+    "AsyncJobs": "shared.postgres.application.jobs_async:PostgresAsyncJobs",
+    "AsyncRecorder": "shared.postgres.events.recorder_async:PostgresAsyncRecorder",
+    "AsyncRuntime": "shared.postgres.application.runtime_async:PostgresAsyncRuntime",
+    "AsyncWaits": "shared.postgres.application.waits_async:PostgresAsyncWaits",
     "Attempt": "shared.jobs.inspect:Attempt",
     "Backoff": "shared.backoff:Backoff",
     "Completed": "shared.jobs.outcomes:Completed",
@@ -91,7 +91,7 @@ _HOMES = {
     "InvalidArguments": "shared.errors:InvalidArguments",
     "Job": "shared.jobs.inspect:Job",
     "JobFilter": "shared.jobs.port:JobFilter",
-    "Jobs": "shared.postgres.jobs:PostgresJobs",
+    "Jobs": "shared.postgres.application.jobs:PostgresJobs",
     "Kind": "shared.jobs.kinds:Kind",
     "Limits": "shared.jobs.limits:Limits",
     "NetworkInTransaction": "shared.errors:NetworkInTransaction",
@@ -104,9 +104,9 @@ _HOMES = {
     "Progress": "shared.jobs.inspect:Progress",
     "Queue": "shared.config.queues:Queue",
     "Rate": "shared.jobs.kinds:Rate",
-    "Recorder": "shared.postgres.recorder:PostgresRecorder",
+    "Recorder": "shared.postgres.events.recorder:PostgresRecorder",
     "Retry": "shared.jobs.outcomes:Retry",
-    "Runtime": "shared.postgres.runtime:PostgresRuntime",
+    "Runtime": "shared.postgres.application.runtime:PostgresRuntime",
     "Snooze": "shared.jobs.outcomes:Snooze",
     "Subscription": "shared.events.subscriptions:Subscription",
     "Unique": "shared.jobs.port:Unique",
@@ -114,7 +114,7 @@ _HOMES = {
     "UnknownKind": "shared.errors:UnknownKind",
     "ValuesRefused": "shared.errors:ValuesRefused",
     "Wait": "shared.jobs.port:Wait",
-    "Waits": "shared.postgres.waits:PostgresWaits",
+    "Waits": "shared.postgres.application.waits:PostgresWaits",
     "WeirkeeperError": "shared.errors:WeirkeeperError",
 }
 

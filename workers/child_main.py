@@ -11,7 +11,7 @@ from contextlib import closing
 from functools import partial
 
 from shared.errors import ConfigurationError
-from shared.postgres.sessions import ChildSession
+from shared.postgres.driver.sessions import ChildSession
 from shared.services.coroutines import Coroutines
 from shared.services.process import forbid_new_privileges
 from shared.telemetry import logs

@@ -27,14 +27,14 @@ from shared.config.env import (
 from shared.config.queues import Queue
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError, WeirkeeperError
-from shared.postgres.boot import wait_for_database
-from shared.postgres.catalog import declare
-from shared.postgres.connect import Connection, connect
-from shared.postgres.drains import drained
-from shared.postgres.life import Life
-from shared.postgres.limits import usable_connections
-from shared.postgres.processes import Registration, needed_by_all
-from shared.postgres.work import Owner, PostgresWork
+from shared.postgres.driver.connect import Connection, connect
+from shared.postgres.driver.limits import usable_connections
+from shared.postgres.processes.drains import drained
+from shared.postgres.processes.life import Life
+from shared.postgres.processes.registry import Registration, needed_by_all
+from shared.postgres.queues.catalog import declare
+from shared.postgres.queues.work import Owner, PostgresWork
+from shared.postgres.schema.boot import wait_for_database
 from shared.release import version
 from shared.services import exit_codes
 from shared.services.process import adopt_orphans, identity, life_mark

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class Life(Protocol):
-    """How the process is seen by others; shared.postgres.life keeps the promises."""
+    """How the process is seen by others; shared.postgres.processes.life keeps the promises."""
 
     resting: bool  # others ask it to start nothing more
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from shared.app import load_app
 from shared.config.env import Environment
 from shared.config.outbound import read_outbound
-from shared.postgres.catalog import declare
-from shared.postgres.connect import Connection
-from shared.postgres.deliveries import PostgresDeliveries
-from shared.postgres.recorder import PostgresRecorder
-from shared.postgres.webhooks import PostgresWebhooks
+from shared.postgres.driver.connect import Connection
+from shared.postgres.events.recorder import PostgresRecorder
+from shared.postgres.queues.catalog import declare
+from shared.postgres.webhooks.deliveries import PostgresDeliveries
+from shared.postgres.webhooks.endpoints import PostgresWebhooks
 from shared.webhooks.body import encode
 from shared.webhooks.endpoint import Draft
 from shared.webhooks.policy import Policy

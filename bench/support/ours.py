@@ -14,8 +14,8 @@ import psycopg
 from bench.support.application import CALLS, FOLDER, HEAD, QUEUE
 from bench.support.contestant import PATIENCE, STAMP, Contestant, Seen, moments
 from shared.app import load_app
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
+from shared.postgres.driver.connect import connect
+from shared.postgres.queues.catalog import declare
 from tests.support.databases import Databases
 from tests.support.processes import Program, Programs
 from tests.support.waiting import until

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from shared.postgres.connect import Connection
+from shared.postgres.driver.connect import Connection
 from workers.pool.tree import descendants
 
 SESSIONS = "select pid, application_name from pg_stat_activity where datname = current_database()"

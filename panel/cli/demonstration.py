@@ -26,10 +26,10 @@ from shared.errors import (
 from shared.ops.corpus import Imported, Matches, Saved
 from shared.ops.desk import Desk
 from shared.ops.table import call
-from shared.postgres.catalog import has_route
-from shared.postgres.connect import Connection
-from shared.postgres.journeys import Journey, journeys
-from shared.postgres.processes import LEASE, processes
+from shared.postgres.driver.connect import Connection
+from shared.postgres.events.journeys import Journey, journeys
+from shared.postgres.processes.registry import LEASE, processes
+from shared.postgres.queues.catalog import has_route
 from shared.site.drafts import Draft
 from shared.site.receipts import SUBSCRIPTION
 

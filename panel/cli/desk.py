@@ -13,15 +13,15 @@ from contextlib import closing, contextmanager
 from shared.config.settings import Settings
 from shared.jobs.port import untold
 from shared.ops.desk import Desk
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.event_log import PostgresEventLog
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.notes import PostgresNotes
-from shared.postgres.recorder import PostgresRecorder
-from shared.postgres.schema import check_schema
-from shared.postgres.search import PostgresSearch
-from shared.postgres.waits import PostgresWaits
-from shared.postgres.webhooks import PostgresWebhooks
+from shared.postgres.application.waits import PostgresWaits
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.events.log import PostgresEventLog
+from shared.postgres.events.recorder import PostgresRecorder
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.schema.accepted import check_schema
+from shared.postgres.site.notes import PostgresNotes
+from shared.postgres.site.search import PostgresSearch
+from shared.postgres.webhooks.endpoints import PostgresWebhooks
 from shared.webhooks.rules import rules
 
 OWNER = "owner"

@@ -17,10 +17,10 @@ from shared.app import load_app
 from shared.config.home import published_database_url, published_queues
 from shared.config.settings import NO_SERVER, Settings
 from shared.errors import WeirkeeperError
-from shared.postgres import controls
-from shared.postgres.connect import Use, connect
-from shared.postgres.limits import usable_connections
-from shared.postgres.processes import BEAT, needed_by_all, processes
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.driver.limits import usable_connections
+from shared.postgres.processes.registry import BEAT, needed_by_all, processes
+from shared.postgres.queues import controls
 from shared.services.process import ProcessIdentity, is_alive
 
 FRESH = 3 * BEAT  # seconds since the last beat

@@ -1,7 +1,7 @@
 """The name of the Postgres schema that this installation lives in: what tells two of them apart.
 
 Everything that must not be shared by two installations in one database is derived from it: the
-schemas, the channels, the advisory locks, the sessions' names (shared.postgres.statements).
+schemas, the channels, the advisory locks, the sessions' names (shared.postgres.driver.statements).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """PORT of the log of events: look at what was recorded and what became of it, and step in by hand.
 
-Called by the operations events.*; the adapter is shared.postgres.event_log. Ids are text; moments
+Called by the operations events.*; the adapter is shared.postgres.events.log. Ids are text; moments
 are ISO 8601 in UTC, so that every face shows them as they are. Only `get` reads an event's data.
 """
 

@@ -1,7 +1,7 @@
 """PORT of the outbox's other end: what the relay asks of the database.
 
 Stands after `port.Recorder` (an event was recorded and is pending) and before the port Jobs (it has
-become jobs). The adapter is shared.postgres.relay; relay.relay_pass decides with it.
+become jobs). The adapter is shared.postgres.events.relay; relay.relay_pass decides with it.
 """
 
 from __future__ import annotations

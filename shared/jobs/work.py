@@ -1,6 +1,7 @@
 """PORT between a queue process and its database: claims come in, finishes go out.
 
-The producer, the completer and the upkeep see only this; shared.postgres.work keeps the promises.
+The producer, the completer and the upkeep see only this; shared.postgres.queues.work keeps the
+promises.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class Source(Protocol):
-    """What is read from; shared.postgres.answers keeps the promises."""
+    """What is read from; shared.postgres.application.answers keeps the promises."""
 
     def open(self) -> None:
         """Connect, and make ready to read."""

@@ -1,8 +1,8 @@
 """The one LISTEN connection of a process: keeps it open, hears notices, wakes waiters.
 
-Stands between an ear (shared.postgres.ear) and the waiters. A listener keeps the connection always;
-an application's process only once somebody wants it, while somebody waits, and a little longer.
-After each connect all waiters look again: what was said in the gap is lost.
+Stands between an ear (shared.postgres.application.ear) and the waiters. A listener keeps the
+connection always; an application's process only once somebody wants it, while somebody waits, and a
+little longer. After each connect all waiters look again: what was said in the gap is lost.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """PORT of the notes: reading and writing them, whatever keeps them.
 
-Used by the corpus use cases (write) and by indexing (read). The adapter is shared.postgres.notes.
+Used by the corpus use cases (write) and by indexing (read). The adapter is
+shared.postgres.site.notes.
 """
 
 from __future__ import annotations

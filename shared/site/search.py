@@ -2,7 +2,7 @@
 
 Written by indexing alone, read by `corpus.search` and by receipts. An adapter never replaces a
 document by an older one: a stale or repeated job changes nothing. The adapter on Postgres full
-text is shared.postgres.search.
+text is shared.postgres.site.search.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Built once by each program's `main` (`open_instruments`) and handed down as a parameter; children
 never have one. The metrics program merges the slots' files with what Postgres knows
-(shared.postgres.gauges). docs/metrics.md lists the same names; a test keeps the two equal.
+(shared.postgres.inspection.gauges). docs/metrics.md lists the same names; a test keeps the two
+equal.
 
 Labels are closed sets: queue, kind, reason, outcome, … Never an id, a URL, an owner, an error's
 text.

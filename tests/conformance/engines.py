@@ -21,8 +21,8 @@ import psycopg
 from shared.app import load_app
 from shared.jobs.port import EnqueueOpts, Job, Runtime
 from shared.jobs.states import FINAL
-from shared.postgres.keys import UNTIL_ENABLED, key_open
-from shared.postgres.runtime import PostgresRuntime
+from shared.postgres.application.runtime import PostgresRuntime
+from shared.postgres.queues.keys import UNTIL_ENABLED, key_open
 from tests.conformance.app import APP, app
 from tests.support.app import EFFECTS
 from tests.support.processes import Programs

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from shared.postgres.inspector import PostgresInspector
+from shared.postgres.inspection.inspector import PostgresInspector
 from tests.support.bounds import at_most
 from tests.support.queue import TestQueue, alive, queue
 from tests.support.waiting import pause, until

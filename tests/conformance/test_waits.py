@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shared.errors import InvalidArguments, NotFound
-from shared.postgres import waits
+from shared.postgres.application import waits
 from tests.conformance.engines import Bench
 from tests.support.waiting import until
 

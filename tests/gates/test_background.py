@@ -28,9 +28,9 @@ TIMERS = (
 TIMER_PLACES = (
     "shared/services/",
     # A caller's event loop is not ours to block: LISTEN opens beside it, and the wait is awaited.
-    "shared/postgres/waits_async.py",
+    "shared/postgres/application/waits_async.py",
     # Nor are looks and enqueues on sessions of the runtime: short, bounded, and awaited.
-    "shared/postgres/runtime_async.py",
+    "shared/postgres/application/runtime_async.py",
 )
 LOOP_PLACES = ("shared/services/", "workers/pool/")
 WAITS = ("wait", "sleep", "select", "wait_until_gone")
@@ -38,10 +38,10 @@ LOOPS = {
     # A service's body: its own ServiceThread runs it, and its stop ends every wait in it.
     ("metrics/collector.py", "_loop"),
     ("relay/main.py", "_rest"),
-    ("shared/postgres/presence.py", "_live"),
-    ("shared/postgres/presence.py", "_loop"),
+    ("shared/postgres/processes/presence.py", "_live"),
+    ("shared/postgres/processes/presence.py", "_loop"),
     # Waits for a database, in the program's own start.
-    ("shared/postgres/boot.py", "wait_for_database"),
+    ("shared/postgres/schema/boot.py", "wait_for_database"),
     ("weirkeeper/server/migrate.py", "_until_done"),
     ("workers/main.py", "_begin_life"),
     # A test waits for a file: never in a process that nobody tries.
@@ -53,7 +53,7 @@ LOOPS = {
     ("panel/cli/commands/status.py", "_settled"),
     ("panel/cli/webhooks/deliveries.py", "_watched"),
     ("shared/memory/runtime.py", "_until"),
-    ("shared/postgres/waits.py", "_until"),
+    ("shared/postgres/application/waits.py", "_until"),
     # The server waits for its programs.
     ("weirkeeper/server/leftovers.py", "wait_for_end"),
     ("weirkeeper/server/ready.py", "wait"),

@@ -15,11 +15,11 @@ from tests.gates.source import Source, complaints, product, red
 
 ALLOWED = {
     # A database that is away must not end a process: waits with the reconnect backoff.
-    ("shared/postgres/boot.py", "wait_for_database"),
+    ("shared/postgres/schema/boot.py", "wait_for_database"),
     ("weirkeeper/server/migrate.py", "_until_done"),
     ("workers/main.py", "_begin_life"),
     # A migration gives way to whoever holds its locks, and tries again.
-    ("shared/postgres/migrator.py", "_apply"),
+    ("shared/postgres/schema/migrator.py", "_apply"),
     # A child found dead is no failure of the job, which did not run: the next one gets it.
     ("workers/pool/pool.py", "give"),
 }

@@ -9,9 +9,9 @@ from contextlib import closing
 
 import pytest
 
-from shared.postgres.connect import Use, connect
-from shared.postgres.statements import statement
-from shared.postgres.webhook_retention import end_lost, tidy_webhooks
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.driver.statements import statement
+from shared.postgres.webhooks.retention import end_lost, tidy_webhooks
 from tests.support.hooks import Hooks
 from tests.support.plans import Watch
 from tests.support.webhook_crowd import BIG, webhook_crowd

@@ -13,8 +13,8 @@ import pytest
 import weirkeeper
 from shared.errors import InvalidArguments, UnknownKind
 from shared.jobs.options import EnqueueOpts, Unique
-from shared.postgres.claims import Claims
-from shared.postgres.connect import Connection, Use, connect
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.queues.claims import Claims
 
 KIND = "corpus.index"
 NASTY = [

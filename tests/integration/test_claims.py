@@ -15,16 +15,16 @@ from shared.app import App, load_app
 from shared.backoff import random_token
 from shared.jobs.kinds import Kind
 from shared.jobs.port import EnqueueOpts
-from shared.postgres import claims as module
-from shared.postgres.catalog import declare
-from shared.postgres.claims import Claims
-from shared.postgres.completions import Finish, finish
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.lines import MOMENT, Lines, OwnersClaims
-from shared.postgres.prepared import prepared
-from shared.postgres.promotions import promote
-from shared.postgres.rescues import Beats, dead_owners, rescue
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.driver.prepared import prepared
+from shared.postgres.queues import claims as module
+from shared.postgres.queues.catalog import declare
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.completions import Finish, finish
+from shared.postgres.queues.lines import MOMENT, Lines, OwnersClaims
+from shared.postgres.queues.promotions import promote
+from shared.postgres.queues.rescues import Beats, dead_owners, rescue
 from tests.support.eager import eager_floors
 from tests.support.waiting import until
 from tests.support.works import Clock

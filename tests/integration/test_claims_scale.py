@@ -12,10 +12,10 @@ import psycopg
 import pytest
 
 from shared.jobs.work import Finish
-from shared.postgres.claims import Claims
-from shared.postgres.completions import finish
-from shared.postgres.connect import Use, connect
-from shared.postgres.gauges import areas, open_gauges
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.inspection.gauges import areas, open_gauges
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.completions import finish
 from tests.support.bounds import at_most
 from tests.support.cluster import FAST, ThrowawayCluster
 from tests.support.databases import Databases

@@ -11,10 +11,10 @@ import pytest
 
 from shared.errors import Conflict, InvalidArguments, NotFound
 from shared.jobs.port import JobFilter, Unique
-from shared.postgres.claims import Claims
-from shared.postgres.rescues import rescue
-from shared.postgres.statements import statement
-from shared.postgres.waits import PostgresWaits
+from shared.postgres.application.waits import PostgresWaits
+from shared.postgres.driver.statements import statement
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.rescues import rescue
 from tests.support import steps as how
 from tests.support.bounds import at_most
 from tests.support.steps import EPOCH, KIND, QUEUE, notices_fixture, steps_fixture  # noqa: F401
@@ -236,7 +236,7 @@ def test_two_of_one_key_in_one_batch_are_one(steps):
 
 
 def test_many_are_moved_in_batches_and_the_number_is_told(steps, notices, monkeypatch):
-    monkeypatch.setattr("shared.postgres.controls.BATCH", 10)
+    monkeypatch.setattr("shared.postgres.queues.controls.BATCH", 10)
     ids = [steps.enqueue(tags=("mine",)) for _ in range(25)]
     others = [steps.enqueue() for _ in range(3)]
     told: list[int] = []
@@ -287,7 +287,7 @@ def test_who_waits_is_told_of_a_cancel_and_of_a_rescue_that_discards(
     steps, monkeypatch, end, state
 ):
     """By the notice: the poll is out of the way."""
-    monkeypatch.setattr("shared.postgres.waits.POLL", 60)
+    monkeypatch.setattr("shared.postgres.application.waits.POLL", 60)
     job, act = end(steps)
     answers = []
     with PostgresWaits(steps.url, "test") as waits:

@@ -14,12 +14,12 @@ import pytest
 from shared.errors import DatabaseUnavailable
 from shared.jobs.port import JobFilter
 from shared.jobs.work import Claim, Finish
-from shared.postgres import completions, controls
-from shared.postgres.claims import Claims
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.rescues import Beats, dead_owners, rescue
-from shared.postgres.retention import prune_jobs
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.queues import completions, controls
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.rescues import Beats, dead_owners, rescue
+from shared.postgres.queues.retention import prune_jobs
 from tests.support.steps import (
     EPOCH,
     KIND,

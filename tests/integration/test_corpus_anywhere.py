@@ -10,11 +10,11 @@ import pytest
 from psycopg import sql
 
 from shared.app import load_app
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
-from shared.postgres.migrator import migrate
-from shared.postgres.notes import PostgresNotes
-from shared.postgres.search import PostgresSearch
+from shared.postgres.driver.connect import connect
+from shared.postgres.queues.catalog import declare
+from shared.postgres.schema.migrator import migrate
+from shared.postgres.site.notes import PostgresNotes
+from shared.postgres.site.search import PostgresSearch
 
 TITLE = "Ünïcode 设计 笔记"
 

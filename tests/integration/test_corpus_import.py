@@ -9,9 +9,9 @@ import pytest
 from psycopg.rows import dict_row
 
 from shared.errors import NotFound
-from shared.postgres.connect import connect
-from shared.postgres.notes import PostgresNotes
-from shared.postgres.recorder import PostgresRecorder
+from shared.postgres.driver.connect import connect
+from shared.postgres.events.recorder import PostgresRecorder
+from shared.postgres.site.notes import PostgresNotes
 from shared.site import imports
 from shared.site.folder import read_folder
 

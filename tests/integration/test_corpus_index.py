@@ -9,8 +9,8 @@ import pytest
 from psycopg.rows import dict_row
 
 from shared.events.event import Event
-from shared.postgres.connect import connect
-from shared.postgres.search import PostgresSearch
+from shared.postgres.driver.connect import connect
+from shared.postgres.site.search import PostgresSearch
 from shared.site.note import Note
 from workers.handlers.index import corpus_reindex
 from workers.handlers.index.corpus_index import handle

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import InvalidArguments, NotFound
-from shared.postgres.connect import connect
-from shared.postgres.notes import PostgresNotes
+from shared.postgres.driver.connect import connect
+from shared.postgres.site.notes import PostgresNotes
 from shared.site.drafts import Draft, Item
 from shared.site.imports import import_items
 from shared.site.markdown import parse

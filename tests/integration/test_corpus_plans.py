@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from shared.postgres.statements import statement
+from shared.postgres.driver.statements import statement
 
 PARAMS = {
     "notes/at": {"path": "x", "genre": "wiki", "id": 1},

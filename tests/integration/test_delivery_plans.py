@@ -10,8 +10,8 @@ from contextlib import closing
 
 import pytest
 
-from shared.postgres.connect import Use, connect
-from shared.postgres.deliveries import PostgresDeliveries
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.webhooks.deliveries import PostgresDeliveries
 from shared.webhooks.port import Lease
 from shared.webhooks.times import LEASE
 from tests.support.hooks import Hooks, answered

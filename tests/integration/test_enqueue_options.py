@@ -17,14 +17,14 @@ from shared.errors import InvalidArguments
 from shared.jobs.options import EnqueueOpts
 from shared.jobs.port import JobFilter
 from shared.jobs.work import Finish
-from shared.postgres.claims import Claims
-from shared.postgres.completions import finish
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.promotions import expire, promote
-from shared.postgres.rescues import rescue
-from shared.postgres.verify import violations
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.inspection.verify import violations
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.completions import finish
+from shared.postgres.queues.promotions import expire, promote
+from shared.postgres.queues.rescues import rescue
 from tests.support.waiting import until
 
 KIND = "corpus.index"

@@ -10,13 +10,13 @@ from shared.errors import Conflict, InvalidArguments, NotFound
 from shared.events.log import Delivery, Filter
 from shared.ops.desk import Desk as OpsDesk
 from shared.ops.table import call
-from shared.postgres import event_pages
-from shared.postgres.connect import connect
-from shared.postgres.event_log import PostgresEventLog
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.recorder import PostgresRecorder
-from shared.postgres.statements import statement
-from shared.postgres.verify import violations
+from shared.postgres.driver.connect import connect
+from shared.postgres.driver.statements import statement
+from shared.postgres.events import pages as event_pages
+from shared.postgres.events.log import PostgresEventLog
+from shared.postgres.events.recorder import PostgresRecorder
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.inspection.verify import violations
 from tests.support.outbox import Desk
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from relay.relay_pass import RelayPass
 from relay.tally import Tally
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
-from shared.postgres.relay import PostgresOutbox
+from shared.postgres.driver.connect import connect
+from shared.postgres.events.relay import PostgresOutbox
+from shared.postgres.queues.catalog import declare
 from shared.telemetry.instruments import open_instruments
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "events.md").read_text("utf-8")

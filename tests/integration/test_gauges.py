@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from shared.postgres.gauges import areas, open_gauges
-from shared.postgres.retention import prune_jobs
-from shared.postgres.statements import statement
+from shared.postgres.driver.statements import statement
+from shared.postgres.inspection.gauges import areas, open_gauges
+from shared.postgres.queues.retention import prune_jobs
 from shared.stats import CAP, CAP_ENDED
 from tests.support.rows import enqueue, finish, record, session
 from tests.support.waiting import until

@@ -146,8 +146,8 @@ def test_limits_may_be_wider(client):
 def test_no_call_while_the_jobs_transaction_is_open(database_url):
     """The watch of a job's child sees this client, too; run apart, for a hook cannot be taken out."""
     script = (
-        "from shared.postgres.connect import connect\n"
-        "from shared.postgres.network_guard import watch_network\n"
+        "from shared.postgres.driver.connect import connect\n"
+        "from shared.postgres.driver.network_guard import watch_network\n"
         "from shared.errors import NetworkInTransaction\n"
         "from tests.support import receivers as r\n"
         "from tests.support.calls import post\n"

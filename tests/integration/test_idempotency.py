@@ -11,9 +11,9 @@ from relay.relay_pass import RelayPass
 from relay.tally import Tally
 from shared.app import load_app
 from shared.events.subscriptions import Subscription
-from shared.postgres.connect import Use, connect
-from shared.postgres.relay import PostgresOutbox
-from shared.postgres.sessions import ChildSession
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.driver.sessions import ChildSession
+from shared.postgres.events.relay import PostgresOutbox
 from shared.services.coroutines import Coroutines
 from shared.telemetry.instruments import open_instruments
 from tests.support.drivers import DRIVERS, without_driver

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from shared.postgres.connect import Connection, connect
-from shared.postgres.inspector import PostgresInspector
+from shared.postgres.driver.connect import Connection, connect
+from shared.postgres.inspection.inspector import PostgresInspector
 
 DAY_MS = 86_400_000
 NINES = "9" * 400

@@ -11,9 +11,9 @@ import pytest
 from shared.errors import InvalidArguments, NotFound
 from shared.jobs.port import JobFilter
 from shared.jobs.states import STATES
-from shared.postgres.connect import Use, connect
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.statements import statement
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.driver.statements import statement
+from shared.postgres.inspection.inspector import PostgresInspector
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.postgres.statements import statement
+from shared.postgres.driver.statements import statement
 from tests.support.steps import (
     DISCARDED,
     EPOCH,
@@ -50,7 +50,7 @@ def test_what_was_retried_counts_where_it_is(steps):
 
 
 def test_counts_stop_at_their_cap(steps, monkeypatch):
-    monkeypatch.setattr("shared.postgres.inspector_overview.CAP", 5)
+    monkeypatch.setattr("shared.postgres.inspection.overview.CAP", 5)
     fill(steps, 30)
     [one] = steps.inspector.overview("t.ok")
     assert (one.counts["pending"], one.counts["discarded"]) == (5, 5)

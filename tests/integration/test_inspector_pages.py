@@ -10,8 +10,8 @@ import pytest
 
 from shared.errors import InvalidArguments
 from shared.jobs.port import JobFilter
-from shared.postgres.inspector_pages import Pages
-from shared.postgres.statements import statement
+from shared.postgres.driver.statements import statement
+from shared.postgres.inspection.pages import Pages
 from tests.support.steps import DISCARDED, fill, steps_fixture  # noqa: F401
 
 
@@ -97,7 +97,7 @@ def test_a_filter_that_makes_no_sense_is_refused(steps):
 
 @pytest.mark.parametrize("state", [None, "pending", "completed", "cancelled"])
 def test_a_rare_job_is_found_behind_many_windows(steps, monkeypatch, state):
-    monkeypatch.setattr("shared.postgres.inspector_pages.WINDOW", 7)
+    monkeypatch.setattr("shared.postgres.inspection.pages.WINDOW", 7)
     rare = [steps.enqueue(owner_id="rare") for _ in range(3)]
     for _ in range(40):
         steps.enqueue()
@@ -112,8 +112,8 @@ def test_a_rare_job_is_found_behind_many_windows(steps, monkeypatch, state):
 
 
 def test_a_list_does_not_look_for_ever(steps, monkeypatch):
-    monkeypatch.setattr("shared.postgres.inspector_pages.WINDOW", 2)
-    monkeypatch.setattr("shared.postgres.inspector.FAR", 3)
+    monkeypatch.setattr("shared.postgres.inspection.pages.WINDOW", 2)
+    monkeypatch.setattr("shared.postgres.inspection.inspector.FAR", 3)
     steps.enqueue(owner_id="rare")
     for _ in range(20):
         steps.enqueue()
@@ -126,7 +126,7 @@ def test_no_job_is_passed_over_when_others_leave_the_window(
     steps, monkeypatch, state, database_url
 ):
     """Between the look at a window and the look for its end, some of its rows go."""
-    monkeypatch.setattr("shared.postgres.inspector_pages.WINDOW", 10)
+    monkeypatch.setattr("shared.postgres.inspection.pages.WINDOW", 10)
     looked = Pages._ids
     kept = steps.enqueue(owner_id="rare")
     others = [int(steps.enqueue()) for _ in range(10)]

@@ -8,11 +8,11 @@ import psycopg
 import pytest
 
 from shared.jobs.work import Finish
-from shared.postgres import completions
-from shared.postgres.claims import Claims, lanes_of
-from shared.postgres.promotions import expire
-from shared.postgres.rescues import rescue
-from shared.postgres.retention import discard_unknown
+from shared.postgres.queues import completions
+from shared.postgres.queues.claims import Claims, lanes_of
+from shared.postgres.queues.promotions import expire
+from shared.postgres.queues.rescues import rescue
+from shared.postgres.queues.retention import discard_unknown
 from tests.support import steps as how
 from tests.support.keyed import KEY, add, ids, let, places, stuck
 from tests.support.steps import EPOCH, KIND, QUEUE, notices_fixture, steps_fixture  # noqa: F401

@@ -11,14 +11,14 @@ import pytest
 from shared.errors import InvalidArguments
 from shared.jobs.port import EnqueueOpts
 from shared.jobs.work import Finish
-from shared.postgres import completions, keys
-from shared.postgres.claims import Claims
-from shared.postgres.connect import Use, connect
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.keys import UNTIL_ENABLED, key_open
-from shared.postgres.promotions import promote
-from shared.postgres.retention import prune_records
-from shared.postgres.verify import repair, violations
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.inspection.verify import repair, violations
+from shared.postgres.queues import completions, keys
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.keys import UNTIL_ENABLED, key_open
+from shared.postgres.queues.promotions import promote
+from shared.postgres.queues.retention import prune_records
 from tests.support import steps as how
 from tests.support.keyed import KEY, add, ids, let, places, stuck
 from tests.support.steps import KIND, QUEUE, steps_fixture  # noqa: F401

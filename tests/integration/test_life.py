@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shared.postgres.life import Life
-from shared.postgres.processes import BEAT, Registration
+from shared.postgres.processes.life import Life
+from shared.postgres.processes.registry import BEAT, Registration
 from tests.support.rows import session
 from tests.support.waiting import until
 

@@ -8,12 +8,12 @@ import psycopg
 import pytest
 
 from shared.jobs.port import EnqueueOpts
-from shared.postgres.claims import Claims
-from shared.postgres.connect import Use, connect
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.lines import Lines, OwnersClaims
-from shared.postgres.promotions import promote
-from shared.postgres.rescues import rescue
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.lines import Lines, OwnersClaims
+from shared.postgres.queues.promotions import promote
+from shared.postgres.queues.rescues import rescue
 from tests.support import steps as how
 from tests.support.keyed import ids
 from tests.support.steps import EPOCH, KIND, QUEUE, steps_fixture  # noqa: F401

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from shared.postgres import keys
-from shared.postgres.lines import Lines
-from shared.postgres.promotions import expire
+from shared.postgres.queues import keys
+from shared.postgres.queues.lines import Lines
+from shared.postgres.queues.promotions import expire
 from tests.support import steps as how
 from tests.support.keyed import KEY, add, ids, let, places, stuck
 from tests.support.steps import EPOCH, KIND, QUEUE, steps_fixture  # noqa: F401

@@ -7,9 +7,9 @@ from contextlib import closing
 import pytest
 
 from shared.jobs.work import Completed
-from shared.postgres import completions
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.lines import MOMENT, Lines
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.queues import completions
+from shared.postgres.queues.lines import MOMENT, Lines
 from tests.support.plans import Watch
 from tests.support.steps import EPOCH, KIND, QUEUE, steps_fixture  # noqa: F401
 from tests.support.works import Clock

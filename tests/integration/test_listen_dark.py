@@ -11,7 +11,7 @@ import pytest
 from shared.notices.channels import FINAL
 from shared.notices.source import NoticeSource
 from shared.notices.waiters import Waiters
-from shared.postgres.ear import PostgresEar
+from shared.postgres.application.ear import PostgresEar
 from tests.support.dark_network import NEAR, DarkNetwork, possible
 from tests.support.rows import enqueue, finish, session
 from tests.support.waiting import until

@@ -10,7 +10,7 @@ import pytest
 from shared.notices.channels import FINAL
 from shared.notices.source import NoticeSource
 from shared.notices.waiters import Waiters
-from shared.postgres.ear import PostgresEar
+from shared.postgres.application.ear import PostgresEar
 from tests.support.bounds import at_most
 from tests.support.cluster import ThrowawayCluster
 from tests.support.databases import Databases

@@ -16,15 +16,15 @@ from psycopg import sql
 from shared.app import load_app
 from shared.errors import ConfigurationError, SchemaTooNew, SchemaTooOld
 from shared.jobs.port import EnqueueOpts
-from shared.postgres import migrator
-from shared.postgres.catalog import declare
-from shared.postgres.claims import Claims
-from shared.postgres.connect import connect
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.migrator import Migration, migrate, migrations
-from shared.postgres.processes import Registration, beat, processes, register, stopped
-from shared.postgres.recorder import PostgresRecorder
-from shared.postgres.schema import check_schema
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import connect
+from shared.postgres.events.recorder import PostgresRecorder
+from shared.postgres.processes.registry import Registration, beat, processes, register, stopped
+from shared.postgres.queues.catalog import declare
+from shared.postgres.queues.claims import Claims
+from shared.postgres.schema import migrator
+from shared.postgres.schema.accepted import check_schema
+from shared.postgres.schema.migrator import Migration, migrate, migrations
 from shared.services.process import identity
 from tests.sql.schema_text import schema_text
 from tests.support.waiting import until

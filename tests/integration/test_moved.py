@@ -10,18 +10,18 @@ import pytest
 
 from shared.app import App
 from shared.jobs.port import EnqueueOpts
-from shared.postgres.catalog import declare
-from shared.postgres.claims import Claims
-from shared.postgres.completions import Finish, finish
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.keys import key_open
-from shared.postgres.lines import Lines
-from shared.postgres.moved import attend, bring
-from shared.postgres.promotions import promote
-from shared.postgres.rescues import rescue
-from shared.postgres.verify import repair, violations
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.inspection.verify import repair, violations
+from shared.postgres.queues.catalog import declare
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.completions import Finish, finish
+from shared.postgres.queues.keys import key_open
+from shared.postgres.queues.lines import Lines
+from shared.postgres.queues.moved import bring
+from shared.postgres.queues.promotions import promote, promote_unattended
+from shared.postgres.queues.rescues import rescue
 from tests.support.waiting import until
 from weirkeeper import JobFilter, Kind, Queue
 
@@ -157,7 +157,7 @@ def test_what_was_for_later_stands_in_the_new_line_when_its_time_has_come(conn):
     move(conn)
     process(conn, "old", ("mv.other",))
     conn.execute("update weirkeeper.scheduled set run_at = now() - interval '1 s'")
-    assert attend(conn) == 0  # its old queue has a process
+    assert promote_unattended(conn) == 0  # its old queue has a process
     assert promote(conn, "old")[0] == 1
     assert line(conn) == [("new", job)]
 
@@ -168,11 +168,11 @@ def test_a_queue_that_is_served_no_more_is_seen_to_by_the_others(conn):
     gone = process(conn, "old")
     move(conn)
     conn.execute("update weirkeeper.scheduled set run_at = now() - interval '1 s'")
-    assert attend(conn) == 0
+    assert promote_unattended(conn) == 0
     conn.execute(
         "update weirkeeper.process set beat_at = now() - interval '16 s' where epoch = %s", (gone,)
     )
-    assert [attend(conn, 2) for _ in range(3)] == [2, 1, 0]
+    assert [promote_unattended(conn, 2) for _ in range(3)] == [2, 1, 0]
     assert sorted(line(conn)) == [("new", job) for job in later]
 
 
@@ -180,7 +180,7 @@ def test_what_was_to_start_by_a_moment_ends_at_it_also_there(conn):
     lost = add(conn, expires_at=datetime.now(UTC) + timedelta(hours=1))
     conn.execute("update weirkeeper.job set expires_at = now()")
     conn.execute("update weirkeeper.expiry set expires_at = now()")
-    attend(conn)
+    promote_unattended(conn)
     assert PostgresInspector(conn).get(str(lost)).attempts[-1].cause == "expired"
     assert conn.execute("select count(*) from weirkeeper.expiry").fetchone() == (0,)
 

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 import weirkeeper
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
+from shared.postgres.driver.connect import connect
+from shared.postgres.queues.catalog import declare
 from weirkeeper.testing import MemoryRuntime
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "moving.md").read_text("utf-8")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from shared.postgres.connect import Use, connect
-from shared.postgres.ear import PostgresEar
-from shared.postgres.gauges import areas, open_gauges
-from shared.postgres.relay import PostgresOutbox
-from shared.postgres.wakes import RELAY_LOCK, Wakes, relay_channel
+from shared.postgres.application.ear import PostgresEar
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.events.relay import PostgresOutbox
+from shared.postgres.inspection.gauges import areas, open_gauges
+from shared.postgres.queues.wakes import RELAY_LOCK, Wakes, relay_channel
 from tests.support.waiting import until
 
 RECORD = "select weirkeeper.record_event('corpus.note.changed', subject => %s)"

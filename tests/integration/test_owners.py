@@ -8,10 +8,10 @@ from dataclasses import asdict, replace
 import pytest
 
 from shared.config import queues
-from shared.postgres import life
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.processes import BEAT, LEASE, SELF_FENCE
-from shared.postgres.rescues import MARGIN, SEEN, Beats, dead_owners, rescue
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.processes import life
+from shared.postgres.processes.registry import BEAT, LEASE, SELF_FENCE
+from shared.postgres.queues.rescues import MARGIN, SEEN, Beats, dead_owners, rescue
 from shared.services.process import ProcessIdentity, identity
 from tests.support.rows import enqueue
 from tests.support.works import Clock

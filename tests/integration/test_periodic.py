@@ -15,12 +15,12 @@ from shared.errors import NotFound
 from shared.jobs.kinds import Kind
 from shared.jobs.periodic import Periodic
 from shared.jobs.work import Finish
-from shared.postgres import completions, periodic
-from shared.postgres.catalog import declare
-from shared.postgres.claims import Claims
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.promotions import promote
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.queues import completions, periodic
+from shared.postgres.queues.catalog import declare
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.promotions import promote
 
 KIND = Kind("p.work", "maintenance", "m:f")
 EVERY = Periodic("p.every", "p.work", {"a": 1}, every=60)

@@ -15,18 +15,18 @@ import pytest
 from shared.app import load_app
 from shared.jobs.port import EnqueueOpts, Unique
 from shared.jobs.work import Finish
-from shared.postgres import completions, controls, keys, promotions
-from shared.postgres.answers import Answers
-from shared.postgres.catalog import declare
-from shared.postgres.claims import Claims
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.lines import Lines
-from shared.postgres.recorder import PostgresRecorder
-from shared.postgres.relay import PostgresOutbox
-from shared.postgres.rescues import Beats, dead_owners, rescue
-from shared.postgres.retention import prune_events, prune_jobs
-from shared.postgres.statements import statement
+from shared.postgres.application.answers import Answers
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.driver.statements import statement
+from shared.postgres.events.recorder import PostgresRecorder
+from shared.postgres.events.relay import PostgresOutbox
+from shared.postgres.queues import completions, controls, keys, promotions
+from shared.postgres.queues.catalog import declare
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.lines import Lines
+from shared.postgres.queues.rescues import Beats, dead_owners, rescue
+from shared.postgres.queues.retention import prune_events, prune_jobs
 from tests.support.crowd import BIG, OWNER, crowd, keep_statistics
 from tests.support.deeds import ASIDE, BOUNDED, KIND, KINDS, QUEUE, Deed, Ground
 from tests.support.past import DAY, WEEK

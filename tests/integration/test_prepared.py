@@ -11,9 +11,9 @@ from contextlib import closing, contextmanager, nullcontext
 import psycopg
 import pytest
 
-from shared.postgres.connect import Use, connect
-from shared.postgres.failures import is_transient
-from shared.postgres.prepared import Prepared, as_array, as_texts, pieces
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.driver.failures import is_transient
+from shared.postgres.driver.prepared import Prepared, as_array, as_texts, pieces
 
 AWKWARD = ['"', "\\", '{"a": "\\u00e4\\\\ , }"}', "", "null", None, "ä\n"]
 ECHO = "select %(n)s::text"

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from shared.postgres.presence import Presence
-from shared.postgres.processes import Registration
+from shared.postgres.processes.presence import Presence
+from shared.postgres.processes.registry import Registration
 from tests.support.rows import session
 from tests.support.waiting import until
 

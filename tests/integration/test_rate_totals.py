@@ -12,12 +12,13 @@ from contextlib import closing, contextmanager
 import psycopg
 import pytest
 
-from shared.postgres import migrator, retention
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.lines import Lines
-from shared.postgres.migrator import migrate, migrations
-from shared.postgres.statements import statement
-from shared.postgres.verify import violations
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.driver.statements import statement
+from shared.postgres.inspection.verify import violations
+from shared.postgres.queues import retention
+from shared.postgres.queues.lines import Lines
+from shared.postgres.schema import migrator
+from shared.postgres.schema.migrator import migrate, migrations
 from tests.support.past import DAY, WEEK, never
 from tests.support.plans import Watch
 from tests.support.steps import EPOCH, KIND, QUEUE, steps_fixture  # noqa: F401

@@ -7,8 +7,8 @@ import time
 import psycopg
 import pytest
 
-from shared.postgres.relay import _LANE, PostgresOutbox
-from shared.postgres.statements import statement
+from shared.postgres.driver.statements import statement
+from shared.postgres.events.relay import _LANE, PostgresOutbox
 from tests.support.outbox import Desk
 from tests.support.waiting import until
 

@@ -8,11 +8,11 @@ import pytest
 from shared.errors import Conflict, InvalidArguments, NotFound
 from shared.ops.desk import Desk as OpsDesk
 from shared.ops.table import call
-from shared.postgres import replays
-from shared.postgres.connect import connect
-from shared.postgres.event_log import PostgresEventLog
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.recorder import PostgresRecorder
+from shared.postgres.driver.connect import connect
+from shared.postgres.events import replays
+from shared.postgres.events.log import PostgresEventLog
+from shared.postgres.events.recorder import PostgresRecorder
+from shared.postgres.inspection.inspector import PostgresInspector
 from tests.support.outbox import Desk
 from tests.support.waiting import until
 

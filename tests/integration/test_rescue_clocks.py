@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from shared.postgres.connect import connect
-from shared.postgres.processes import BEAT, LEASE
-from shared.postgres.rescues import MARGIN, SEEN, Beats, dead_owners
+from shared.postgres.driver.connect import connect
+from shared.postgres.processes.registry import BEAT, LEASE
+from shared.postgres.queues.rescues import MARGIN, SEEN, Beats, dead_owners
 from tests.support.works import Clock
 
 OWNER = 7

@@ -10,11 +10,11 @@ import psycopg
 import pytest
 
 from shared.jobs.port import EnqueueOpts, Unique
-from shared.postgres import retention
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.statements import statement
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.driver.statements import statement
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.queues import retention
 from tests.support.past import DAY, KIND, WEEK, age, count, end, fill, job, never, process
 from tests.support.waiting import until
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.postgres import retention
-from shared.postgres.claims import Claims
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.statements import statement
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.driver.statements import statement
+from shared.postgres.queues import retention
+from shared.postgres.queues.claims import Claims
 from tests.support.bounds import at_most
 from tests.support.past import DAY, KIND, WEEK, fill, never
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.postgres import retention
-from shared.postgres.claims import Claims
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.jobs import PostgresJobs
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.queues import retention
+from shared.postgres.queues.claims import Claims
 from tests.support.past import DAY, KIND, job, never, process
 
 

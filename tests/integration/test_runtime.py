@@ -9,7 +9,7 @@ import pytest
 
 from shared.app import load_app
 from shared.errors import Conflict, DatabaseUnavailable, NotFound
-from shared.postgres.runtime import PostgresRuntime
+from shared.postgres.application.runtime import PostgresRuntime
 from tests.support.waiting import until
 from weirkeeper import EnqueueOpts, JobFilter
 

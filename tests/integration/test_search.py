@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shared.postgres.connect import connect
-from shared.postgres.search import PostgresSearch
+from shared.postgres.driver.connect import connect
+from shared.postgres.site.search import PostgresSearch
 from shared.site.note import Note, Ref
 
 

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from shared.errors import WeirkeeperError
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.search import PostgresSearch
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.site.search import PostgresSearch
 from shared.site.note import Note
 from tests.support.cluster import FAST, ThrowawayCluster
 from tests.support.databases import Databases

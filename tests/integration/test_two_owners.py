@@ -12,12 +12,12 @@ import pytest
 from shared.errors import WeirkeeperError
 from shared.ops.desk import Desk
 from shared.ops.table import OPERATIONS
-from shared.postgres.event_log import PostgresEventLog
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.notes import PostgresNotes
-from shared.postgres.recorder import PostgresRecorder
-from shared.postgres.search import PostgresSearch
-from shared.postgres.waits import PostgresWaits
+from shared.postgres.application.waits import PostgresWaits
+from shared.postgres.events.log import PostgresEventLog
+from shared.postgres.events.recorder import PostgresRecorder
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.site.notes import PostgresNotes
+from shared.postgres.site.search import PostgresSearch
 from tests.support.hooks import Hooks, answered
 
 MARK = "of-me-alone"  # in everything of mine that may be shown

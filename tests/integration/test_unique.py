@@ -11,12 +11,12 @@ import weirkeeper
 from shared.errors import InvalidArguments
 from shared.jobs.options import Unique
 from shared.jobs.work import Finish
-from shared.postgres.claims import Claims
-from shared.postgres.completions import finish
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.promotions import promote
-from shared.postgres.rescues import rescue
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.completions import finish
+from shared.postgres.queues.promotions import promote
+from shared.postgres.queues.rescues import rescue
 from tests.support.unique import EPOCH, KIND, UNIQUE, add, cancel, claim, count, run
 from tests.support.waiting import until
 

@@ -15,8 +15,8 @@ import psycopg
 import pytest
 
 from shared.errors import Conflict, DatabaseUnavailable
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.jobs import PostgresJobs
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, Use, connect
 from tests.support.unique import KIND, UNIQUE, add, cancel, count
 from tests.support.waiting import until
 

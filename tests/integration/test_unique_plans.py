@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from shared.jobs.options import EnqueueOpts, Unique
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.promotions import expire, promote
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.queues.promotions import expire, promote
 
 KIND = "corpus.index"
 WAITING = ("pending", "running", "retryable")

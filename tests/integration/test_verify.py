@@ -8,11 +8,11 @@ import pytest
 
 from panel.cli import main as cli
 from shared.jobs.port import Unique
-from shared.postgres.claims import Claims
-from shared.postgres.completions import Finish, finish
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.relay import PostgresOutbox
-from shared.postgres.verify import rules, violations
+from shared.postgres.events.relay import PostgresOutbox
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.inspection.verify import rules, violations
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.completions import Finish, finish
 from tests.support.verifying import (
     DAY,
     KIND,

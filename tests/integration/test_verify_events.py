@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shared.postgres.connect import Connection
-from shared.postgres.relay import PostgresOutbox
-from shared.postgres.verify import violations
+from shared.postgres.driver.connect import Connection
+from shared.postgres.events.relay import PostgresOutbox
+from shared.postgres.inspection.verify import violations
 from tests.support.verifying import DAY, broken, conn_fixture, event, mended
 
 __all__ = ["conn_fixture"]

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.jobs.port import EnqueueOpts, Unique
-from shared.postgres.claims import Claims
-from shared.postgres.completions import Finish, finish
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.promotions import expire
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.completions import Finish, finish
+from shared.postgres.queues.promotions import expire
 from tests.support.verifying import KIND, add, broken, conn_fixture, log_end, mended, owner, where
 
 __all__ = ["conn_fixture"]

@@ -13,10 +13,10 @@ import pytest
 import weirkeeper
 from shared.errors import DatabaseUnavailable, InvalidArguments, NotFound
 from shared.notices.waiters import LIMIT
-from shared.postgres.connect import Use, connect
-from shared.postgres.retention import prune_jobs
-from shared.postgres.statements import statement
-from shared.postgres.waits import Last, PostgresWaits
+from shared.postgres.application.waits import Last, PostgresWaits
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.driver.statements import statement
+from shared.postgres.queues.retention import prune_jobs
 from tests.support.bounds import at_most
 from tests.support.rows import enqueue, fan_out, finish, record
 from tests.support.waiting import pause, until
@@ -82,7 +82,7 @@ def test_its_block_connects_to_read_before_anybody_waits(waits, conn):
 
 def test_a_short_job_is_seen_before_listen_is_connected_for(waits, conn, monkeypatch):
     """It ends after the first look, with the slow poll out of the way."""
-    monkeypatch.setattr("shared.postgres.waits.POLL", 60)
+    monkeypatch.setattr("shared.postgres.application.waits.POLL", 60)
     job_id = enqueue(conn)
     keep, want, steps = Last.keep, waits._source.want, []
 
@@ -173,7 +173,7 @@ def test_no_job_that_ends_between_enqueue_and_wait_is_missed(
     waits, conn, database_url, monkeypatch, races
 ):
     """Finishes race with registrations; each must be answered by its notice: no poll comes."""
-    monkeypatch.setattr("shared.postgres.waits.POLL", 60)
+    monkeypatch.setattr("shared.postgres.application.waits.POLL", 60)
     jobs: list[str] = []
     seconds: list[float] = []
     ready = threading.Semaphore(0)
@@ -198,7 +198,7 @@ def test_no_job_that_ends_between_enqueue_and_wait_is_missed(
 
 def test_a_finish_in_the_gap_is_found_after_the_reconnect(waits, conn, monkeypatch):
     """Nobody hears the notice: LISTEN stands again a second after it; the slow poll is out of the way."""
-    monkeypatch.setattr("shared.postgres.waits.POLL", 60)
+    monkeypatch.setattr("shared.postgres.application.waits.POLL", 60)
     job_id = enqueue(conn)
     answers = []
     thread = in_thread(lambda: answers.append((waits.wait(job_id, 60), time.monotonic())))
@@ -316,7 +316,7 @@ def test_an_unknown_event_is_not_found(waits, event_id):
 
 
 def test_a_job_that_is_removed_while_somebody_waits_is_gone(waits, conn, monkeypatch):
-    monkeypatch.setattr("shared.postgres.waits.POLL", 60)
+    monkeypatch.setattr("shared.postgres.application.waits.POLL", 60)
     job_id = enqueue(conn)
     ends: list[float] = []
 
@@ -359,7 +359,7 @@ def test_reads_use_their_indexes(database_url, name, ids):
 
 def test_a_job_that_ends_while_it_is_read_is_not_missed(waits, conn, monkeypatch):
     """The notice comes before the old answer is looked at: the wake must not be forgotten."""
-    monkeypatch.setattr("shared.postgres.waits.POLL", 60)
+    monkeypatch.setattr("shared.postgres.application.waits.POLL", 60)
     job_id = enqueue(conn)
     heard = threading.Event()
     read, hear = waits._answers.jobs, waits._waiters.heard

@@ -11,7 +11,7 @@ import pytest
 from shared.errors import DatabaseUnavailable, InvalidArguments, NotFound
 from shared.notices.channels import FANOUT, FINAL
 from shared.notices.waiters import LIMIT
-from shared.postgres import waits
+from shared.postgres.application import waits
 from tests.support.rows import enqueue, fan_out, finish, record
 from tests.support.waiting import until
 from weirkeeper import AsyncWaits

@@ -14,8 +14,8 @@ import pytest
 
 from shared.errors import DatabaseUnavailable
 from shared.notices import reads
-from shared.postgres.waits import Last, PostgresWaits
-from shared.postgres.waits_async import PostgresAsyncWaits
+from shared.postgres.application.waits import Last, PostgresWaits
+from shared.postgres.application.waits_async import PostgresAsyncWaits
 from tests.support.cluster import ThrowawayCluster, frozen
 from tests.support.databases import Databases
 from tests.support.rows import enqueue, finish

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from shared.postgres.connect import connect
-from shared.postgres.wakes import RELAY_LOCK, Wakes, relay_channel
+from shared.postgres.driver.connect import connect
+from shared.postgres.queues.wakes import RELAY_LOCK, Wakes, relay_channel
 
 ADD = "select weirkeeper.record_event('corpus.note.changed')"
 SOON = 5.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import NotFound
-from shared.postgres import controls
-from shared.postgres.relay import PostgresOutbox
+from shared.postgres.events.relay import PostgresOutbox
+from shared.postgres.queues import controls
 from tests.support.hooks import Hooks, answered
 
 FAILED = {"result": "failed", "code": "server_error", "status": 500}

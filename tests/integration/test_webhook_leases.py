@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.config.installation import schema_name
-from shared.postgres.connect import connect
-from shared.postgres.deliveries import PostgresDeliveries
+from shared.postgres.driver.connect import connect
+from shared.postgres.webhooks.deliveries import PostgresDeliveries
 from shared.webhooks.headers import open_headers
 from shared.webhooks.port import Lease, Standing
 from shared.webhooks.sealing import Sealer

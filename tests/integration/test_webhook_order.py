@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.postgres import controls
-from shared.postgres.connect import connect
-from shared.postgres.deliveries import PostgresDeliveries
-from shared.postgres.relay import PostgresOutbox
+from shared.postgres.driver.connect import connect
+from shared.postgres.events.relay import PostgresOutbox
+from shared.postgres.queues import controls
+from shared.postgres.webhooks.deliveries import PostgresDeliveries
 from shared.webhooks.port import Standing
 from shared.webhooks.times import LEASE
 from tests.support.hooks import Hooks, answered

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 
 from shared.errors import NotFound
-from shared.postgres.connect import connect
-from shared.postgres.webhooks import PostgresWebhooks
+from shared.postgres.driver.connect import connect
+from shared.postgres.webhooks.endpoints import PostgresWebhooks
 from tests.support.hooks import Hooks, rules
 from tests.support.plans import Watch
 from tests.support.webhook_crowd import BIG, OWNER, webhook_crowd

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.postgres.deliveries import probe
+from shared.postgres.webhooks.deliveries import probe
 from shared.webhooks.port import Lease, Standing
 from shared.webhooks.times import LEASE
 from tests.support.hooks import Handling, Hooks, answered

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import Conflict, InvalidArguments
-from shared.postgres import webhook_replays
-from shared.postgres.webhook_replays import PostgresReplays
-from shared.postgres.webhook_retention import tidy_webhooks
+from shared.postgres.webhooks import replays as webhook_replays
+from shared.postgres.webhooks.replays import PostgresReplays
+from shared.postgres.webhooks.retention import tidy_webhooks
 from shared.webhooks.body import encode
 from tests.support.hooks import Hooks, answered
 from tests.support.plans import Watch

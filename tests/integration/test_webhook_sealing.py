@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from shared.errors import ConfigurationError
-from shared.postgres.webhook_sealing import seal_anew
+from shared.postgres.webhooks.sealing import seal_anew
 from shared.webhooks.headers import open_headers
 from shared.webhooks.sealing import Sealer
 from tests.support.hooks import SECRET, Handling, Hooks

@@ -124,7 +124,7 @@ def test_a_rotation_keeps_the_old_secret_for_its_overlap_and_at_most_five(hooks)
 
 
 def test_an_owner_has_a_bounded_number(hooks, monkeypatch):
-    monkeypatch.setattr("shared.postgres.webhooks.MAX_ENDPOINTS", 2)
+    monkeypatch.setattr("shared.postgres.webhooks.endpoints.MAX_ENDPOINTS", 2)
     hooks.endpoint()
     hooks.endpoint()
     with pytest.raises(Conflict, match="at most 2"):

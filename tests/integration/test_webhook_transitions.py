@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.postgres import controls
+from shared.postgres.queues import controls
 from shared.webhooks.port import Lease
 from shared.webhooks.times import LEASE
 from tests.support.hooks import Hooks, answered

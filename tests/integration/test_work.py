@@ -12,11 +12,11 @@ from shared.config.queues import Queue
 from shared.errors import DatabaseUnavailable
 from shared.jobs.kinds import Kind
 from shared.jobs.work import Around, Finish
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
-from shared.postgres.processes import Registration, register
-from shared.postgres.sessions import ChildSession
-from shared.postgres.work import Owner, PostgresWork
+from shared.postgres.driver.connect import connect
+from shared.postgres.driver.sessions import ChildSession
+from shared.postgres.processes.registry import Registration, register
+from shared.postgres.queues.catalog import declare
+from shared.postgres.queues.work import Owner, PostgresWork
 from shared.services.process import identity
 from tests.support.waiting import until
 

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from shared.postgres.inspector import PostgresInspector
+from shared.postgres.inspection.inspector import PostgresInspector
 from tests.support.bounds import at_most
 from tests.support.cluster import ThrowawayCluster
 from tests.support.databases import Databases

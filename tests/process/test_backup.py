@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from shared.postgres.connect import connect
-from shared.postgres.verify import violations
+from shared.postgres.driver.connect import connect
+from shared.postgres.inspection.verify import violations
 from tests.support.databases import Databases
 from tests.support.queue import TestQueue, queue
 from tests.support.waiting import until

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from shared.jobs.inspect import JobFilter
-from shared.postgres.connect import connect
-from shared.postgres.inspector import PostgresInspector
+from shared.postgres.driver.connect import connect
+from shared.postgres.inspection.inspector import PostgresInspector
 from tests.support.bounds import at_most
 from tests.support.queue import TestQueue, alive, children_of
 from tests.support.steps import notices_fixture  # noqa: F401

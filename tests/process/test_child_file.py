@@ -19,9 +19,9 @@ import pytest
 
 from shared.app import load_app
 from shared.jobs.port import EnqueueOpts
-from shared.postgres.catalog import declare
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.jobs import PostgresJobs
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.queues.catalog import declare
 from tests.support.processes import ROOT, Programs, alive_with
 from tests.support.queue import TestQueue
 from tests.support.waiting import pause, until

@@ -13,10 +13,10 @@ import pytest
 
 from shared.app import load_app
 from shared.jobs.port import EnqueueOpts
-from shared.postgres import controls
-from shared.postgres.catalog import declare
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.jobs import PostgresJobs
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.queues import controls
+from shared.postgres.queues.catalog import declare
 from tests.support.queue import TestQueue, queue
 from tests.support.waiting import until
 from workers.attendance import STUCK, WATCH

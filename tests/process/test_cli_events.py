@@ -9,9 +9,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
-from shared.postgres.verify import violations
+from shared.postgres.driver.connect import connect
+from shared.postgres.inspection.verify import violations
+from shared.postgres.queues.catalog import declare
 from tests.support.flow import Flow, answer, cli
 from tests.support.outbox import APP, refuse_jobs
 from tests.support.processes import ROOT, Programs

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from shared.app import load_app
-from shared.postgres.runtime import PostgresRuntime
+from shared.postgres.application.runtime import PostgresRuntime
 from shared.telemetry.slotfile import entries
 from tests.support.queue import APP, TestQueue, children_of, queue
 from tests.support.waiting import until

@@ -12,7 +12,7 @@ from panel.cli.commands import demo
 from shared.app import App
 from shared.config.loopback import RECEIVER
 from shared.errors import NotFound
-from shared.postgres.catalog import declare
+from shared.postgres.queues.catalog import declare
 from tests.support.databases import with_database
 from tests.support.flow import Flow, answer, cli, write_notes
 from tests.support.hooks import LOCAL

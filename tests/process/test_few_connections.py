@@ -13,8 +13,8 @@ import pytest
 
 from shared.app import load_app
 from shared.config.queues import QUEUES
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
+from shared.postgres.driver.connect import connect
+from shared.postgres.queues.catalog import declare
 from tests.support.cluster import FAST, ThrowawayCluster
 from tests.support.databases import Databases
 from tests.support.processes import Programs

@@ -8,10 +8,10 @@ import time
 import psycopg
 import pytest
 
-from shared.postgres.connect import connect
-from shared.postgres.notes import PostgresNotes
-from shared.postgres.search import PostgresSearch
-from shared.postgres.waits import PostgresWaits
+from shared.postgres.application.waits import PostgresWaits
+from shared.postgres.driver.connect import connect
+from shared.postgres.site.notes import PostgresNotes
+from shared.postgres.site.search import PostgresSearch
 from shared.site.receipts import Receipt, receipt
 from tests.support.bounds import at_most
 from tests.support.flow import Flow, answer, cli, write_notes

@@ -7,7 +7,7 @@ import json
 import httpx
 import pytest
 
-from shared.postgres.waits import PostgresWaits
+from shared.postgres.application.waits import PostgresWaits
 from tests.support.flow import answer
 from tests.support.queue import TestQueue, queue
 from tests.support.rows import address_when_ready

@@ -9,8 +9,8 @@ from typing import Any
 
 from shared.app import load_app
 from shared.jobs.port import EnqueueOpts
-from shared.postgres.catalog import declare
-from shared.postgres.jobs import PostgresJobs
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.queues.catalog import declare
 from tests.support.bounds import at_most
 from tests.support.limited_app import CAP, RATE
 from tests.support.processes import Program

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.app import load_app
-from shared.postgres.catalog import declare
-from shared.postgres.verify import violations
+from shared.postgres.inspection.verify import violations
+from shared.postgres.queues.catalog import declare
 from tests.support.processes import Program, Programs
 from tests.support.queue import TestQueue
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.postgres.connect import Use, connect
-from shared.postgres.retention import prune_events, prune_jobs
-from shared.postgres.verify import violations
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.inspection.verify import violations
+from shared.postgres.queues.retention import prune_events, prune_jobs
 from tests.support.past import never
 from tests.support.processes import Programs
 from tests.support.queue import TestQueue

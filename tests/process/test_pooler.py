@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from shared.errors import ConfigurationError
-from shared.postgres.connect import connect
-from shared.postgres.probe import require_direct
+from shared.postgres.driver.connect import connect
+from shared.postgres.driver.probe import require_direct
 from tests.support.pooler import Pooler
 from tests.support.waiting import until
 
@@ -38,7 +38,7 @@ def test_the_pooler_of_this_test_pools(pooler):
 
 
 def test_a_direct_connection_costs_no_probe(database_url, monkeypatch):
-    monkeypatch.setattr("shared.postgres.probe._hears", lambda *_: pytest.fail("it probed"))
+    monkeypatch.setattr("shared.postgres.driver.probe._hears", lambda *_: pytest.fail("it probed"))
     with connect(database_url, "test") as conn:
         require_direct(conn, database_url, "test")
 

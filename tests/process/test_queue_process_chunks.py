@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from shared.postgres.controls import cancel
+from shared.postgres.queues.controls import cancel
 from tests.support.queue import TestQueue, children_of, queue
 from tests.support.waiting import pause, until
 

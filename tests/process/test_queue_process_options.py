@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.jobs.options import EnqueueOpts, Unique
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.waits import PostgresWaits
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.application.waits import PostgresWaits
 from tests.support.queue import TestQueue, queue
 from tests.support.waiting import until
 

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from metrics.files import merged
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.rescues import SEEN, Beats, dead_owners, rescue
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.queues.rescues import SEEN, Beats, dead_owners, rescue
 from tests.support.queue import TestQueue, queue
 from tests.support.steps import Notices
 from tests.support.waiting import pause, until

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from shared.postgres.migrator import migrate
+from shared.postgres.schema.migrator import migrate
 from tests.support.cluster import ThrowawayCluster, free_port
 from tests.support.databases import Databases
 from tests.support.waiting import until

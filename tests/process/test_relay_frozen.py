@@ -7,7 +7,7 @@ import signal
 import psycopg
 import pytest
 
-from shared.postgres.connect import connect
+from shared.postgres.driver.connect import connect
 from tests.support.waiting import until
 
 RECORD = "select weirkeeper.record_event('corpus.note.changed', subject => 'note://' || n::text)"

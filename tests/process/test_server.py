@@ -15,8 +15,8 @@ from urllib.request import urlopen
 import pytest
 
 from shared.jobs.port import EnqueueOpts
-from shared.postgres.connect import connect
-from shared.postgres.jobs import PostgresJobs
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import connect
 from tests.process.servers import START, STOP, Server, can_nobody_run_python
 from tests.support.app import EFFECTS
 from tests.support.processes import ROOT, Programs

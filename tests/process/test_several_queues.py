@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from shared.app import load_app
-from shared.postgres.catalog import declare
-from shared.postgres.inspector import PostgresInspector
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.queues.catalog import declare
 from tests.support.processes import Program, Programs
 from tests.support.queue import TestQueue, children_of, server_of
 from tests.support.waiting import until

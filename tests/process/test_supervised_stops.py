@@ -13,9 +13,9 @@ import pytest
 from shared.app import load_app
 from shared.config.queues import QUEUES
 from shared.jobs.port import EnqueueOpts
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
-from shared.postgres.jobs import PostgresJobs
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import connect
+from shared.postgres.queues.catalog import declare
 from tests.support.app import EFFECTS
 from tests.support.bounds import at_most
 from tests.support.flow import cli

@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from shared.postgres.statements import lock_class
-from shared.postgres.waits import PostgresWaits
+from shared.postgres.application.waits import PostgresWaits
+from shared.postgres.driver.statements import lock_class
 from tests.support.app import EFFECTS
 from tests.support.flow import answer, cli
 from tests.support.installations import SECOND

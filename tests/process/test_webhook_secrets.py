@@ -14,7 +14,7 @@ import pytest
 
 from shared.config.env import Environment
 from shared.config.outbound import read_outbound
-from shared.postgres.webhooks import PostgresWebhooks
+from shared.postgres.webhooks.endpoints import PostgresWebhooks
 from shared.webhooks.policy import Policy
 from shared.webhooks.rules import rules_of
 from shared.webhooks.sealing import Sealer

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from metrics.files import merged
-from shared.postgres.deliveries import probe
+from shared.postgres.webhooks.deliveries import probe
 from shared.webhooks.secret import parse_secret
 from shared.webhooks.signing import matches, signed_bytes
 from tests.support.hooks import LOCAL, Hooks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import InvalidArguments
-from shared.postgres.webhooks import PostgresWebhooks
+from shared.postgres.webhooks.endpoints import PostgresWebhooks
 from shared.webhooks.policy import Policy
 from shared.webhooks.rules import rules_of
 from shared.webhooks.sealing import Sealer

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.postgres.verify import violations
+from shared.postgres.inspection.verify import violations
 from shared.webhooks.times import LEASE
 from tests.support.hooks import LOCAL, Hooks
 from tests.support.receivers import OK, Peer, Receiver

@@ -12,8 +12,8 @@ import standardwebhooks
 
 from bench.support.spent import sample, since
 from shared.app import load_app
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
+from shared.postgres.driver.connect import connect
+from shared.postgres.queues.catalog import declare
 from tests.support.cluster import ThrowawayCluster
 from tests.support.databases import Databases
 from tests.support.hooks import LOCAL, Hooks

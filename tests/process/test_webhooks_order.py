@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from shared.postgres.connect import connect
-from shared.postgres.recorder import PostgresRecorder
+from shared.postgres.driver.connect import connect
+from shared.postgres.events.recorder import PostgresRecorder
 from tests.support.hooks import LOCAL, Hooks
 from tests.support.receivers import OK, Peer, Receiver
 from tests.support.waiting import until

@@ -27,13 +27,13 @@ from shared.errors import Conflict
 from shared.jobs.port import EnqueueOpts, Unique
 from shared.jobs.states import COMPLETED, DISCARDED
 from shared.jobs.work import Claim, Finish
-from shared.postgres import completions
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.keys import UNTIL_ENABLED, key_open
-from shared.postgres.promotions import expire, promote
-from shared.postgres.rescues import rescue
-from shared.postgres.retention import prune_jobs
-from shared.postgres.verify import violations
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.inspection.verify import violations
+from shared.postgres.queues import completions
+from shared.postgres.queues.keys import UNTIL_ENABLED, key_open
+from shared.postgres.queues.promotions import expire, promote
+from shared.postgres.queues.rescues import rescue
+from shared.postgres.queues.retention import prune_jobs
 from tests.support.eager import eager_floors
 from tests.support.job_model import ENDED, HELD, READY, SCHEDULED, ModelJob
 from tests.support.job_world import KINDS, MOST, Consumer, World

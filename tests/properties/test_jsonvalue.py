@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from shared.errors import InvalidArguments
 from shared.jobs.port import EnqueueOpts
 from shared.jsonvalue import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, encode_object
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.statements import statement
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.statements import statement
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20)
 numbers = st.integers(-(2**80), 2**80) | st.floats(allow_nan=False, allow_infinity=False)

@@ -6,7 +6,7 @@ beside them some run. Every third one is unique; of those that wait a third has 
 
 from __future__ import annotations
 
-from shared.postgres.connect import Connection
+from shared.postgres.driver.connect import Connection
 
 RUNNING = 200
 OWNER = 1  # epoch of those that run; their tokens are their ids

@@ -9,9 +9,9 @@ import psycopg
 from psycopg import sql
 
 from shared.app import load_app
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
-from shared.postgres.migrator import migrate
+from shared.postgres.driver.connect import connect
+from shared.postgres.queues.catalog import declare
+from shared.postgres.schema.migrator import migrate
 
 
 def with_database(url: str, name: str) -> str:

@@ -12,13 +12,13 @@ from typing import Any
 from shared.jobs.inspect import Progress
 from shared.jobs.port import EnqueueOpts
 from shared.jobs.work import Claim, Finish, Mark
-from shared.postgres import completions, keys, periodic
-from shared.postgres.claims import Claims
-from shared.postgres.connect import Connection, Use
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.lines import Lines
-from shared.postgres.retention import discard_unknown, prune_records
-from shared.postgres.statements import statement
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, Use
+from shared.postgres.driver.statements import statement
+from shared.postgres.queues import completions, keys, periodic
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.lines import Lines
+from shared.postgres.queues.retention import discard_unknown, prune_records
 from tests.support.crowd import OWNER
 from tests.support.past import WEEK
 

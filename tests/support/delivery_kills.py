@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import LiteralString, NamedTuple
 
-from shared.postgres.verify import violations
+from shared.postgres.inspection.verify import violations
 from tests.support.hooks import LOCAL, Hooks
 from tests.support.processes import Program, Programs
 from tests.support.receivers import OK, Peer, Receiver

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 import pytest
 
-from shared.postgres.connect import Connection
-from shared.postgres.notes import PostgresNotes
-from shared.postgres.recorder import PostgresRecorder
-from shared.postgres.webhooks import PostgresWebhooks
+from shared.postgres.driver.connect import Connection
+from shared.postgres.events.recorder import PostgresRecorder
+from shared.postgres.site.notes import PostgresNotes
+from shared.postgres.webhooks.endpoints import PostgresWebhooks
 from shared.webhooks.endpoint import Draft
 from tests.support.hooks import rules
 from tests.support.mail import MailServer

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from shared.jobs.work import Claim
-from shared.postgres import claims
+from shared.postgres.queues import claims
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shared.events.event import Event
-from shared.postgres.statements import statement
+from shared.postgres.driver.statements import statement
 
 
 def load_event(conn: Any, event_id: str) -> Event:

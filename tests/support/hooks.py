@@ -11,12 +11,12 @@ from shared.app import load_app
 from shared.config.env import Environment
 from shared.config.outbound import read_outbound
 from shared.jobs.outcomes import Completed
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
-from shared.postgres.deliveries import PostgresDeliveries, Report
-from shared.postgres.recorder import PostgresRecorder
-from shared.postgres.webhook_retention import end_lost
-from shared.postgres.webhooks import PostgresWebhooks
+from shared.postgres.driver.connect import connect
+from shared.postgres.events.recorder import PostgresRecorder
+from shared.postgres.queues.catalog import declare
+from shared.postgres.webhooks.deliveries import PostgresDeliveries, Report
+from shared.postgres.webhooks.endpoints import PostgresWebhooks
+from shared.postgres.webhooks.retention import end_lost
 from shared.webhooks.endpoint import Draft
 from shared.webhooks.policy import Policy
 from shared.webhooks.port import Lease

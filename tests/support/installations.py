@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 from shared.config.installation import SETTING, schema_name
-from shared.postgres.enqueueing import texts
-from shared.postgres.statements import statement
+from shared.postgres.application.enqueueing import texts
+from shared.postgres.driver.statements import statement
 
 SECOND = "second_one"
 

@@ -11,15 +11,15 @@ from typing import Any
 from shared.app import load_app
 from shared.jobs.port import EnqueueOpts, Unique
 from shared.jobs.work import Claim, Finish
-from shared.postgres import completions, controls, keys, moved, promotions
-from shared.postgres.catalog import declare
-from shared.postgres.claims import Claims
-from shared.postgres.connect import Connection, connect
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.rescues import rescue
-from shared.postgres.retention import prune_jobs
-from shared.postgres.statements import statement
-from shared.postgres.verify import violations
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, connect
+from shared.postgres.driver.statements import statement
+from shared.postgres.inspection.verify import violations
+from shared.postgres.queues import completions, controls, keys, moved, promotions
+from shared.postgres.queues.catalog import declare
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.rescues import rescue
+from shared.postgres.queues.retention import prune_jobs
 from tests.support.orders import Act
 from tests.support.past import never
 from tests.support.steps import Notices

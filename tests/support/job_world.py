@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from shared.app import load_app
 from shared.jobs.work import Claim
-from shared.postgres.catalog import declare
-from shared.postgres.claims import Claims
-from shared.postgres.connect import Use, connect
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.jobs import PostgresJobs
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.queues.catalog import declare
+from shared.postgres.queues.claims import Claims
 
 APP = "tests.support.app:app"
 KINDS = ("t.ok", "t.noop")

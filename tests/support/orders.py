@@ -17,7 +17,7 @@ from itertools import permutations
 from typing import Any
 
 from shared.errors import WeirkeeperError
-from shared.postgres.connect import Connection, Use, connect
+from shared.postgres.driver.connect import Connection, Use, connect
 
 Act = Callable[[Connection], Any]
 ACT, COMMIT = "act", "commit"

@@ -14,9 +14,9 @@ from shared.app import App
 from shared.backoff import Backoff
 from shared.events.subscriptions import Subscription
 from shared.events.type import EventType
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
-from shared.postgres.relay import PostgresOutbox
+from shared.postgres.driver.connect import connect
+from shared.postgres.events.relay import PostgresOutbox
+from shared.postgres.queues.catalog import declare
 from shared.telemetry.instruments import Instruments, open_instruments
 
 AT_ONCE = Backoff(base=0.0)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shared.jobs.port import EnqueueOpts
-from shared.postgres.connect import Connection
-from shared.postgres.jobs import PostgresJobs
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection
 
 KIND = "corpus.index"
 DAY = 86_400.0

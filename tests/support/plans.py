@@ -13,7 +13,7 @@ from typing import Any
 
 from psycopg.errors import Diagnostic
 
-from shared.postgres.connect import Connection
+from shared.postgres.driver.connect import Connection
 
 SETTINGS = {
     "auto_explain.log_min_duration": "0",

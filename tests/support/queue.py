@@ -12,10 +12,10 @@ import pytest
 
 from shared.app import load_app
 from shared.jobs.port import EnqueueOpts
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.recorder import PostgresRecorder
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import connect
+from shared.postgres.events.recorder import PostgresRecorder
+from shared.postgres.queues.catalog import declare
 from tests.support.app import EFFECTS
 from tests.support.processes import Program, Programs
 from tests.support.waiting import until

@@ -14,10 +14,10 @@ from typing import Any
 
 import psycopg
 
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
-from shared.postgres.verify import violations
-from shared.postgres.waits import PostgresWaits
+from shared.postgres.application.waits import PostgresWaits
+from shared.postgres.driver.connect import connect
+from shared.postgres.inspection.verify import violations
+from shared.postgres.queues.catalog import declare
 from tests.support.nursery import Nursery
 from tests.support.outbox import APP
 from tests.support.processes import Programs

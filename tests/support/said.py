@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from shared.postgres.statements import statement
+from shared.postgres.driver.statements import statement
 
 LOGGED = {"log_statement": "all", "log_line_prefix": "%a| "}  # of a server that is to be asked
 LINE = re.compile(r"^([^|\n]+)\| LOG:  (?:execute [^:\n]+|statement): (.*)$", re.MULTILINE)

@@ -11,12 +11,12 @@ import pytest
 from shared.app import load_app
 from shared.jobs.port import EnqueueOpts
 from shared.jobs.work import Claim, Finish
-from shared.postgres import completions
-from shared.postgres.catalog import declare
-from shared.postgres.claims import Claims
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.inspector import PostgresInspector
-from shared.postgres.jobs import PostgresJobs
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.inspection.inspector import PostgresInspector
+from shared.postgres.queues import completions
+from shared.postgres.queues.catalog import declare
+from shared.postgres.queues.claims import Claims
 
 APP = "tests.support.app:app"
 KIND = "t.ok"

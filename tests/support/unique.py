@@ -6,10 +6,10 @@ from typing import Any
 
 from shared.jobs.options import EnqueueOpts, Unique
 from shared.jobs.work import Finish
-from shared.postgres.claims import Claims
-from shared.postgres.completions import finish
-from shared.postgres.connect import Connection
-from shared.postgres.jobs import PostgresJobs
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection
+from shared.postgres.queues.claims import Claims
+from shared.postgres.queues.completions import finish
 
 KIND = "corpus.index"
 UNIQUE = EnqueueOpts(unique=Unique())

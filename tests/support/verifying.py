@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from shared.jobs.port import EnqueueOpts
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.jobs import PostgresJobs
-from shared.postgres.verify import repair, violations
+from shared.postgres.application.jobs import PostgresJobs
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.inspection.verify import repair, violations
 
 KIND = "corpus.index"
 DAY = 86_400.0

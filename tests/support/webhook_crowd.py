@@ -5,7 +5,7 @@ Beside tests.support.crowd, whose jobs stand for those of the deliveries, and wh
 
 from __future__ import annotations
 
-from shared.postgres.connect import Connection
+from shared.postgres.driver.connect import Connection
 
 BIG = frozenset(("endpoint", "delivery", "delivery_attempt", "endpoint_line", "endpoint_secret"))
 OWNER = "o7"

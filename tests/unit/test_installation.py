@@ -10,8 +10,8 @@ import pytest
 from shared.config.installation import DEFAULT, check_schema_name, site_schema
 from shared.errors import ConfigurationError
 from shared.notices.channels import CHANNELS
-from shared.postgres.statements import LOCK_CLASS, lock_class, rendered, statement
-from shared.postgres.wakes import queue_channel, relay_channel
+from shared.postgres.driver.statements import LOCK_CLASS, lock_class, rendered, statement
+from shared.postgres.queues.wakes import queue_channel, relay_channel
 from tests.support.installations import SECOND, installation
 
 SQL = Path(__file__).resolve().parents[2] / "shared" / "postgres"

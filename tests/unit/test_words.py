@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.postgres.vectors import query_of
+from shared.postgres.site.vectors import query_of
 from shared.site.markdown import parse
 from shared.site.words import MAX_WORD, fold, lexemes, terms
 

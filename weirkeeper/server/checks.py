@@ -19,11 +19,11 @@ from shared.config.queues import Queue
 from shared.config.settings import Settings
 from shared.config.urls import masked
 from shared.errors import ConfigurationError, WeirkeeperError
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.failures import is_away
-from shared.postgres.limits import check_encoding, usable_connections
-from shared.postgres.processes import needed_by_all
-from shared.postgres.schema import check_schema
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.driver.failures import is_away
+from shared.postgres.driver.limits import check_encoding, usable_connections
+from shared.postgres.processes.registry import needed_by_all
+from shared.postgres.schema.accepted import check_schema
 from shared.services import exit_codes
 from weirkeeper.server import binaries, compose, lint
 from weirkeeper.server.account import Account

@@ -14,9 +14,9 @@ from shared.backoff import RECONNECT, jittered
 from shared.config.settings import Settings
 from shared.config.urls import masked
 from shared.errors import ConfigurationError, DatabaseRefused, WeirkeeperError
-from shared.postgres.catalog import declare
-from shared.postgres.connect import connect
-from shared.postgres.migrator import migrate
+from shared.postgres.driver.connect import connect
+from shared.postgres.queues.catalog import declare
+from shared.postgres.schema.migrator import migrate
 from shared.services import exit_codes
 from shared.services.stop import StopSignal, end_at_once
 

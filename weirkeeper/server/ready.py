@@ -12,9 +12,9 @@ from typing import Any
 
 from shared.clock import SYSTEM
 from shared.errors import ConfigurationError, WeirkeeperError
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.migrator import applied
-from shared.postgres.processes import processes
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.processes.registry import processes
+from shared.postgres.schema.migrator import applied
 from shared.services import exit_codes
 from shared.services.process import ProcessIdentity, is_alive
 from shared.services.stop import StopSignal

@@ -13,8 +13,8 @@ from contextlib import closing
 from shared.clock import SYSTEM
 from shared.config.settings import Settings
 from shared.errors import WeirkeeperError
-from shared.postgres.connect import Use, connect
-from shared.postgres.processes import held
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.processes.registry import held
 from shared.services.process import identity
 from shared.services.stop import StopSignal
 from weirkeeper.server.leftovers import supervised

@@ -14,7 +14,7 @@ from panel.cli.webhooks.trial import Trial
 from shared.config.settings import Settings
 from shared.config.spelling import command_line
 from shared.errors import NotFound
-from shared.postgres.connect import Use, connect
+from shared.postgres.driver.connect import Use, connect
 
 HELP = "notes into the running server, found by search, sent as webhooks; what happened on the way"
 ROOT = Path(__file__).resolve().parents[3]

@@ -18,10 +18,17 @@ from panel.cli.output import complain, print_json
 from shared.clock import SYSTEM
 from shared.config.settings import Settings
 from shared.errors import ConfigurationError
-from shared.postgres.connect import Connection, Use, connect
-from shared.postgres.drains import drains
-from shared.postgres.processes import LEASE, Asked, ask_to_rest, ask_to_work, busy, processes
-from shared.postgres.schema import check_schema
+from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.processes.drains import drains
+from shared.postgres.processes.registry import (
+    LEASE,
+    Asked,
+    ask_to_rest,
+    ask_to_work,
+    busy,
+    processes,
+)
+from shared.postgres.schema.accepted import check_schema
 from shared.services import exit_codes
 from shared.services.process import ProcessIdentity, identity
 from shared.services.supervision import Supervision

@@ -9,9 +9,9 @@ from panel.cli.drains_told import plain, print_drains
 from panel.cli.output import print_json
 from panel.cli.parsing import whole
 from shared.config.settings import Settings
-from shared.postgres.connect import Use, connect
-from shared.postgres.drains import drains
-from shared.postgres.schema import check_schema
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.processes.drains import drains
+from shared.postgres.schema.accepted import check_schema
 
 HELP = "show how the last stops went: seconds by phase, jobs by what became of them"
 

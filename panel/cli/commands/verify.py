@@ -10,9 +10,9 @@ from dataclasses import asdict
 from panel.cli.output import print_json
 from panel.cli.terminal import Column, here
 from shared.config.settings import Settings
-from shared.postgres.connect import Use, connect
-from shared.postgres.schema import check_schema
-from shared.postgres.verify import Mended, Violation, repair, rules, violations
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.inspection.verify import Mended, Violation, repair, rules, violations
+from shared.postgres.schema.accepted import check_schema
 
 HELP = "look for rows that break the engine's promises; exit 0 = none"
 HOUR = 3600.0

@@ -9,8 +9,8 @@ from importlib.metadata import version
 from shared.config.settings import Settings
 from shared.config.spelling import command_line
 from shared.errors import WeirkeeperError
-from shared.postgres.connect import Use, connect
-from shared.postgres.migrator import applied, migrations
+from shared.postgres.driver.connect import Use, connect
+from shared.postgres.schema.migrator import applied, migrations
 
 HELP = "show versions of Weirkeeper, Python, driver and schema"
 

@@ -13,8 +13,8 @@ from typing import Any
 from shared.events.event import Event
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed
-from shared.postgres.notes import PostgresNotes
-from shared.postgres.search import PostgresSearch
+from shared.postgres.site.notes import PostgresNotes
+from shared.postgres.site.search import PostgresSearch
 from shared.site.indexing import index
 
 

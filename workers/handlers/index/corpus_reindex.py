@@ -10,8 +10,8 @@ from typing import Any
 
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed, Discard
-from shared.postgres.notes import PostgresNotes
-from shared.postgres.search import PostgresSearch
+from shared.postgres.site.notes import PostgresNotes
+from shared.postgres.site.search import PostgresSearch
 from shared.site.indexing import reindex
 
 

@@ -13,7 +13,7 @@ from shared.app import load_app
 from shared.config.settings import Settings
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed
-from shared.postgres.retention import discard_unknown
+from shared.postgres.queues.retention import discard_unknown
 from workers.handlers.maintenance.pace import HOUR, enough
 
 

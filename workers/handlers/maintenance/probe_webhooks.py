@@ -11,7 +11,7 @@ from typing import Any
 from shared.config.settings import Settings
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed, Snooze
-from shared.postgres.deliveries import probe
+from shared.postgres.webhooks.deliveries import probe
 from workers.handlers.maintenance.pace import AGAIN, HOUR
 
 MOST = 500  # endpoints in one go

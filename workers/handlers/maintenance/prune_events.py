@@ -8,7 +8,7 @@ from typing import Any
 from shared.config.settings import Settings
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed, Snooze
-from shared.postgres.retention import prune_events
+from shared.postgres.queues.retention import prune_events
 from workers.handlers.maintenance.pace import AGAIN, HOUR, enough
 
 

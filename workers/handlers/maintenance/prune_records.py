@@ -8,7 +8,7 @@ from typing import Any
 from shared.config.settings import Settings
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed
-from shared.postgres.retention import prune_records
+from shared.postgres.queues.retention import prune_records
 from workers.handlers.maintenance.pace import HOUR, enough
 
 

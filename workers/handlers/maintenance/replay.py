@@ -11,7 +11,7 @@ from typing import Any
 
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed, Snooze
-from shared.postgres import replays
+from shared.postgres.events import replays
 from workers.handlers.maintenance.pace import AGAIN, enough
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from shared.config.settings import Settings
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed, Snooze
-from shared.postgres.webhook_retention import tidy_webhooks
-from shared.postgres.webhook_sealing import seal_anew
+from shared.postgres.webhooks.retention import tidy_webhooks
+from shared.postgres.webhooks.sealing import seal_anew
 from shared.webhooks.sealing import Sealer
 from workers.handlers.maintenance.pace import AGAIN, HOUR, enough
 

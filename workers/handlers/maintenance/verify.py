@@ -13,7 +13,7 @@ from typing import Any
 from shared.config.settings import Settings
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed, Discard
-from shared.postgres.verify import violations
+from shared.postgres.inspection.verify import violations
 from workers.handlers.maintenance.pace import HOUR
 
 

@@ -18,7 +18,7 @@ from shared.config.settings import Settings
 from shared.events.event import Event
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed, Discard, Outcome, Retry
-from shared.postgres.webhook_notices import Notified, notified
+from shared.postgres.webhooks.notices import Notified, notified
 from workers.sideeffects.mail.port import Letter, Mailer
 from workers.sideeffects.mail.smtp import SmtpMailer
 

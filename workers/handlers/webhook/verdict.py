@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.jobs.outcomes import Completed, Discard, Outcome, Retry, Snooze
-from shared.postgres.deliveries import Report
+from shared.postgres.webhooks.deliveries import Report
 from shared.webhooks.answers import Action, Answer, judge
 from shared.webhooks.port import Lease, Settled
 from shared.webhooks.schedule import DEFAULT, Schedule, own_schedule, retry_after

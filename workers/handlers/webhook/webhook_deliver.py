@@ -17,7 +17,7 @@ from shared.clock import SYSTEM
 from shared.failpoints import fp
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed, Discard, Outcome, Snooze
-from shared.postgres.deliveries import PostgresDeliveries
+from shared.postgres.webhooks.deliveries import PostgresDeliveries
 from shared.webhooks.port import Lease, Standing
 from shared.webhooks.times import LEASE
 from workers.handlers.webhook.request import caller, discards, prepare

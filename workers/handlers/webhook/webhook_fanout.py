@@ -17,7 +17,7 @@ from shared.events.globs import matches
 from shared.failpoints import fp
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed
-from shared.postgres.deliveries import PostgresDeliveries, Target
+from shared.postgres.webhooks.deliveries import PostgresDeliveries, Target
 from shared.webhooks.body import Message, encode
 from shared.webhooks.endpoint import TEST, test_subject
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from shared.jobs.context import Context
 from shared.jobs.outcomes import Completed, Discard, Snooze
-from shared.postgres.webhook_replays import PostgresReplays
+from shared.postgres.webhooks.replays import PostgresReplays
 from shared.webhooks.body import encode
 
 BATCH = 100  # events

@@ -1,4 +1,4 @@
--- What the floors of a queue's lanes are learned from (shared/postgres/floors.py): the sequence's last
+-- What the floors of a queue's lanes are learned from (shared/postgres/queues/floors.py): the sequence's last
 -- value, the oldest transaction still open, the one to begin next, and the lowest row that is visible in
 -- each lane above its bound (0 = none). Locks nothing. Index: ready_pkey, one row a lane.
 select (select case when s.is_called then s.last_value else 0 end from weirkeeper.ready_seq s),

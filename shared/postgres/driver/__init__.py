@@ -1,0 +1,1 @@
+"""How the adapters speak to Postgres: connections, prepared statements, SQL by name, errors."""

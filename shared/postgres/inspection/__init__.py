@@ -1,0 +1,1 @@
+"""Looking in: jobs, queues, what an operator asks; and whether rows agree."""

@@ -1,0 +1,1 @@
+"""Process rows: who runs, whether it lives, how its stop went."""

@@ -1,0 +1,1 @@
+"""The engine: lines of jobs and what moves through them, from the claim to the end."""

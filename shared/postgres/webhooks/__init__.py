@@ -1,0 +1,1 @@
+"""Webhooks: endpoints, their deliveries and secrets, the log of what was sent."""
