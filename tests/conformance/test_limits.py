@@ -44,7 +44,9 @@ def test_33_as_many_as_the_kind_says_run_at_once(bench: Bench) -> None:
 def test_33_a_cancelled_job_gives_its_turn_to_the_next(bench: Bench) -> None:
     with bench.held(concurrency_key="turns"):
         jobs = [bench.enqueue("ok", concurrency_key="turns") for _ in range(3)]
-        assert bench.inspector.cancel(jobs[0]) == "cancelled"
+        # A claim that has yet to see that its key is taken holds it for a moment.
+        assert bench.inspector.cancel(jobs[0]) in {"cancelled", "running"}
+        assert bench.final(jobs[0]).state == "cancelled"
     assert bench.final(jobs[1]).state == "completed"
     assert bench.final(jobs[2]).state == "completed"
     assert not bench.effects(jobs[0])
