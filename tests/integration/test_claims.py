@@ -183,6 +183,67 @@ def test_a_claim_that_was_rolled_back_is_claimed_by_another(conn):
     assert ids(claims.claim([KIND], 10)) == jobs[:2]
 
 
+def test_a_row_that_commits_late_does_not_wait_for_the_end_of_a_line_that_has_none(conn):
+    clock = Clock()
+    claims = Claims(conn, "index", 1, clock)
+    with other(conn) as writer:
+        [late] = add(writer, priority=1)
+        add(conn, priority=1)
+        line = add(conn, 10)
+        assert len(claims.claim([KIND], 1)) == 1, "the hint has passed the open writer's row"
+        writer.commit()
+    assert ids(claims.claim([KIND], 1)) == line[:1], "while claims come back full, they go on"
+    clock.now += module.SWEEP_EVERY
+    assert ids(claims.claim([KIND], 1)) == [late]
+    assert ids(claims.claim([KIND], 1)) == line[1:2]
+
+
+def test_a_claim_rolled_back_does_not_wait_for_the_end_of_a_line_that_has_none(conn):
+    clock = Clock()
+    claims = Claims(conn, "index", 1, clock)
+    jobs = add(conn, 10)
+    with other(conn) as rival:
+        assert ids(Claims(rival, "index", 2).claim([KIND], 2)) == jobs[:2]
+        assert ids(claims.claim([KIND], 1)) == jobs[2:3]
+        rival.rollback()
+    assert ids(claims.claim([KIND], 1)) == jobs[3:4]
+    clock.now += module.SWEEP_EVERY
+    assert ids(claims.claim([KIND], 3)) == [*jobs[:2], jobs[4]]
+
+
+@pytest.mark.usefixtures("eager")
+def test_floors_rise_while_a_line_never_ends(conn):
+    clock = Clock()
+    claims = Claims(conn, "index", 1, clock)
+    add(conn, 20)
+    for _ in range(4):
+        assert len(claims.claim([KIND], 2)) == 2
+        clock.now += module.SWEEP_EVERY
+        claims.tidy()
+    assert claims._floors.of((KIND, 2)) > 0
+
+
+def test_a_sweep_that_takes_long_is_made_seldom(conn):
+    class Slow(Clock):
+        """Each look takes a second."""
+
+        def monotonic(self) -> float:
+            self.now += 1.0
+            return self.now
+
+    clock = Slow()
+    claims = Claims(conn, "index", 1, clock)
+    add(conn, 60)
+    with other(conn) as rival:
+        [first] = ids(Claims(rival, "index", 2).claim([KIND], 1))
+        claims.claim([KIND], 1)
+        rival.rollback()
+    looks = 0
+    while first not in ids(claims.claim([KIND], 1)):
+        looks += 1
+    assert looks == module.SWEEP_SHARE - 1
+
+
 @pytest.mark.usefixtures("eager")
 def test_floors_rise_past_dead_rows_while_a_reader_holds_a_snapshot(conn):
     claims = Claims(conn, "index", 1)

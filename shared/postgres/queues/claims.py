@@ -4,7 +4,8 @@ Before this: `ready` rows that the enqueue path, the relay or a promotion placed
 producer hands the claims to its pool. A claim takes rows lane by lane (a lane is a kind and a
 priority). While claims come back full, the next starts where the last one ended; a short one makes
 the next sweep from the lanes' floors, which catches rows that committed late or came back. An
-empty answer therefore means that a sweep found nothing.
+empty answer therefore means that a sweep found nothing. Where a line never ends, claims may come
+back full for hours: one sweeps now and then all the same, or what committed late would wait as long.
 
 A job that is alone on an idle system waits for one claim, and a process that slept runs everything
 cold: hence a statement without a cursor, lists that travel as text, and floors that are learned now
@@ -37,6 +38,8 @@ PRIORITIES = (1, 2, 3, 4)
 T = TypeVar("T")
 _claim = partial(tuple.__new__, Claim)  # of a tuple, without a call of Python's for each
 FULL_SWEEP = 60.0  # seconds between sweeps from the very beginning: the net under the floors
+SWEEP_EVERY = 0.5  # seconds until a claim sweeps, although all before it came back full
+SWEEP_SHARE = 20  # times as long as a sweep took, at least: an open writer keeps floors down
 LEARN_AT = 256  # claims, after which floors are to rise: so many dead rows are soon walked over
 LESSONS = 3  # until they have: a number is read, noted, and passed by all who could be below it
 LEARN_SOON = 0.1  # seconds between them
@@ -80,7 +83,8 @@ class Claims:
         self._learns = floors
         self._after: dict[Lane, int] = {}
         self._ahead = False  # the last claim was full: go on behind it
-        self._was_ahead = False
+        self._went_on = False  # the last claim did not sweep
+        self._sweep_at = -inf  # when one does that would go on
         self._last: dict[int, str] = {}  # by priority: the kind that was served last
         self._full_sweep_at = clock.monotonic() + FULL_SWEEP
         self._lanes: Lanes | None = None  # that were claimed from last
@@ -109,7 +113,7 @@ class Claims:
         while True:
             batch, expired, keyed = self._take(lanes, limit)
             live = self._admitted(self._without(batch, expired), keyed)
-            if live or not (batch or self._was_ahead):
+            if live or not (batch or self._went_on):
                 return live
 
     def give_back(self, claims: Sequence[Claim | Held]) -> int:
@@ -213,9 +217,10 @@ class Claims:
         return set(row[0])
 
     def _take(self, lanes: Lanes, limit: int) -> tuple[list[Claim], Sequence[int], Sequence[int]]:
-        self._was_ahead = self._ahead
-        if not self._ahead:
-            self._begin_sweep(lanes.each)
+        began = self._clock.monotonic()
+        self._went_on = self._ahead and began < self._sweep_at
+        if not self._went_on:
+            self._begin_sweep(lanes.each, began)
         token = random_token()
         params = {
             "queue": self._queue,
@@ -233,6 +238,10 @@ class Claims:
         batch = self._read(row, token, lanes)
         self._unlearned += len(batch)
         self._ahead = len(batch) == limit
+        if not self._went_on:
+            now = self._clock.monotonic()
+            pause = max(SWEEP_EVERY, SWEEP_SHARE * (now - began))
+            self._sweep_at = now + min(pause, FULL_SWEEP)
         return batch, row[11] or (), row[12] or ()
 
     def tidy(self) -> None:
@@ -241,7 +250,8 @@ class Claims:
         if self._unlearned >= LEARN_AT:
             self._unlearned, self._lessons = 0, LESSONS
         pause = LEARN_SOON if self._lessons else LEARN_LATE
-        if lanes is None or self._ahead or not self._learns or now < self._learned + pause:
+        goes_on = self._ahead and now < self._sweep_at
+        if lanes is None or goes_on or not self._learns or now < self._learned + pause:
             return
         self._learned, self._lessons = now, max(0, self._lessons - 1)
         params = {
@@ -254,8 +264,7 @@ class Claims:
             last, xmin, next_xid, lowest = prepared(self._conn, "claims/floors").rows(params)[0]
         self._floors.observe(last, xmin, next_xid, list(zip(lanes.each, lowest, strict=True)))
 
-    def _begin_sweep(self, lanes: Sequence[Lane]) -> None:
-        now = self._clock.monotonic()
+    def _begin_sweep(self, lanes: Sequence[Lane], now: float) -> None:
         if now >= self._full_sweep_at:
             self._full_sweep_at = now + FULL_SWEEP
             self._floors.reset()
