@@ -4,8 +4,8 @@ Before this: `ready` rows that the enqueue path, the relay or a promotion placed
 producer hands the claims to its pool. A claim takes rows lane by lane (a lane is a kind and a
 priority). While claims come back full, the next starts where the last one ended; a short one makes
 the next sweep from the lanes' floors, which catches rows that committed late or came back. An
-empty answer therefore means that a sweep found nothing. Where a line never ends, claims may come
-back full for hours: one sweeps now and then all the same, or what committed late would wait as long.
+empty answer therefore means that a sweep found nothing. Where a line never ends, claims come back
+full for hours: one sweeps now and then all the same, or what committed late would wait as long.
 
 A job that is alone on an idle system waits for one claim, and a process that slept runs everything
 cold: hence a statement without a cursor, lists that travel as text, and floors that are learned now
