@@ -142,7 +142,7 @@ class Producer:
         now = self._clock.monotonic()
         full = found >= room
         # The look after a full one starts where that ended; only the next sees everything again.
-        again = full or bool(found and self._was_full)
+        again = full or bool(found and self._was_full) or self.cut.unfinished
         self._was_full = full
         if again:
             self.look("full")

@@ -23,8 +23,9 @@ import msgspec
 
 from shared.app import load_app
 from shared.config.settings import Settings
-from shared.errors import ConfigurationError, NoDatabase
+from shared.errors import ConfigurationError
 from shared.events.event import Event
+from shared.jobs.context import refuse_database
 from shared.jobs.failures import clean
 from shared.jobs.hooks import load_hooks
 from shared.services import exit_codes
@@ -68,10 +69,7 @@ class _NoSession:
     """In place of a way to the database."""
 
     def connection(self, pristine: bool = False) -> AbstractContextManager[Any]:  # noqa: ARG002  (there is none)
-        raise NoDatabase(
-            "ctx.connection(): expected a handler that needs no database, for its kind is declared "
-            "with database=False; got a call; declare the kind without that"
-        )
+        refuse_database()
 
     def load_event(self, _event_id: str) -> Event | None:
         self.connection()

@@ -10,11 +10,19 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, NoReturn
 
-from shared.errors import InvalidArguments
+from shared.errors import InvalidArguments, NoDatabase
 
 Report = Callable[[float, float | None], None]  # takes how far a job is: n, of
+
+
+def refuse_database() -> NoReturn:
+    """Tell a handler of a kind without a database that it asked for one."""
+    raise NoDatabase(
+        "ctx.connection(): expected a handler that needs no database, for its kind is declared "
+        "with database=False; got a call; declare the kind without that"
+    )
 
 
 @dataclass(slots=True)

@@ -92,7 +92,8 @@ class Overview:
 
     Attributes:
         kind, queue: its names.
-        counts: jobs by state; all six states, as long as they are kept.
+        counts: jobs by state; all six states, as long as they are kept. An adapter may stop
+            counting at 10,000.
         oldest_pending_age: seconds that the oldest job that may run now has been waiting.
         paused: its kind, or its queue, is paused.
     """

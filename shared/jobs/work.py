@@ -55,11 +55,13 @@ class Cut(NamedTuple):
     Attributes:
         capped: the queue's cap did: there may be more after the next end.
         opens: seconds until one of `kinds` may start the next: they have started all that they may.
+        unfinished: it found only jobs that were parked or had expired; more may stand behind them.
     """
 
     capped: bool = False
     opens: float | None = None
     kinds: tuple[str, ...] = ()
+    unfinished: bool = False
 
 
 class Held(NamedTuple):

@@ -68,7 +68,9 @@ class Periodics:
         gap = (schedule.next_after(due, due) - due).total_seconds()
         missed = (now - due).total_seconds() > min(LATE, gap)
         waits = bool(course.started) and course.started[-1].where in (READY, SCHEDULED)
-        if not waits and not (missed and course.declared.missed == "skip"):
+        # The first tick ever cannot have been missed: nobody was there to start it.
+        skipped = missed and course.declared.missed == "skip" and bool(course.started)
+        if not waits and not skipped:
             self._start(course)
 
     def _start(self, course: Course) -> Row:

@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing
 from typing import Any
 
+from shared.clock import SYSTEM
 from shared.errors import Conflict, DatabaseUnavailable
 from shared.jobs.answers import Answer, read_answer
-from shared.jobs.context import Context
+from shared.jobs.context import Context, refuse_database
 from shared.jobs.failures import describe, stack
 from shared.jobs.handler import Handler, load_handler
 from shared.jobs.hooks import Around, load_hooks
@@ -128,13 +129,16 @@ class Runner:
             "owner_id": row.opts.owner_id,
             "trace": row.opts.trace,
         }
-        deadline = self._store.clock.monotonic() + row.timeout
+        # Of real time, as everywhere: a handler runs in it, and compares with time.monotonic().
+        deadline = SYSTEM.monotonic() + row.timeout
 
         def report(n: float, of: float | None) -> None:
             row.progress = Progress(n, of)
 
         def connection(pristine: bool) -> AbstractContextManager[Any]:
             del pristine  # whoever gave the connection looks after it
+            if not row.kind.database:
+                refuse_database()
             return self._connection()
 
         return Context.of(

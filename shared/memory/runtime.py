@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from types import TracebackType
 from typing import Self, TypeVar
+from uuid import UUID
 
 from shared.app import App
 from shared.clock import SYSTEM
@@ -147,15 +148,18 @@ class MemoryRuntime(MemoryJobs, MemoryInspector):
 
         return self._until(FINAL, str(number), look, lambda answer: answer.finished, max_seconds)
 
-    def await_fanout(self, event_id: str, subscription: str, max_seconds: float) -> str | None:
+    def await_fanout(
+        self, event_id: str | UUID, subscription: str, max_seconds: float
+    ) -> str | None:
         """Wait for an event's fan-out; see shared.jobs.port.Waits.await_fanout."""
+        key = str(event_id).lower()
 
         def look() -> Mapping[str, str]:
-            if event_id not in self.store.outbox:
-                raise NotFound(f"event: expected the id of one that is kept; got {event_id[:40]!r}")
-            return self.store.outbox[event_id][1]
+            if key not in self.store.outbox:
+                raise NotFound(f"event: expected the id of one that is kept; got {key[:40]!r}")
+            return self.store.outbox[key][1]
 
-        return self._until(FANOUT, event_id, look, lambda _: True, max_seconds).get(subscription)
+        return self._until(FANOUT, key, look, lambda _: True, max_seconds).get(subscription)
 
     def __enter__(self) -> Self:
         self.start()

@@ -200,6 +200,19 @@ def test_attempts_beyond_a_small_integer_are_counted_and_snoozes_are_not(conn):
     assert (last.attempt, last.run) == (32771, 32777)
 
 
+def test_a_job_that_was_given_back_loses_no_try_by_an_owner_that_dies_before_it_begins(conn):
+    [job] = add(conn, 1, max_attempts=1)
+    claims = Claims(conn, "index", 4711)
+    for _ in range(3):
+        assert claims.give_back(claims.claim([KIND], 1)) == 1
+    claims.claim([KIND], 1)
+    assert rescue(conn, {4711: "lease"}) == {"lease": 1}
+    [again] = claims.claim([KIND], 1)
+    assert (again.job_id, again.attempt) == (job, 0)
+    rescue(conn, {4711: "lease"})
+    assert claims.claim([KIND], 1) == [], "lost as often as it may be tried"
+
+
 def test_only_jobs_of_dead_owners_are_rescued_and_only_started_ones_pay(conn):
     add(conn, 2)
     add(conn, 1, max_attempts=1)

@@ -8,8 +8,10 @@ import psycopg
 import pytest
 
 from shared.jobs.work import Finish
+from shared.postgres.queues import claims as module
 from shared.postgres.queues import completions
 from shared.postgres.queues.claims import Claims, lanes_of
+from shared.postgres.queues.lines import Lines
 from shared.postgres.queues.promotions import expire
 from shared.postgres.queues.rescues import rescue
 from shared.postgres.queues.retention import discard_unknown
@@ -57,6 +59,40 @@ def test_a_small_batch_looks_on_behind_what_is_parked(steps):
     assert len(claims.claim([KIND], 2)) == 1
     assert ids(claims.claim([KIND], 2)) == [last]
     assert len(places(steps)["parked"]) == 19
+
+
+def test_a_claim_that_only_parks_gives_up_soon_and_keeps_what_it_did(steps, monkeypatch):
+    add(steps, 20)
+    last = steps.enqueue()
+    claims = Claims(steps.conn, QUEUE, EPOCH)
+    assert len(claims.claim([KIND], 2)) == 1
+    monkeypatch.setattr(module, "LOOK_ON", 0.0)
+    looks = 0
+    while not (got := ids(claims.claim([KIND], 2))):
+        assert claims.unfinished
+        looks += 1
+        assert len(places(steps)["parked"]) == min(19, 1 + 2 * looks)
+    assert (got, claims.unfinished) == ([last], False)
+    assert claims.claim([KIND], 2) == []
+    assert not claims.unfinished, "a sweep found nothing"
+
+
+@pytest.mark.parametrize("limit", ["cap", "rate"])
+def test_under_a_limit_keys_are_locked_once_in_a_transaction(steps, limit):
+    table, name, what = {
+        "cap": ("queue", QUEUE, "cap = 5"), "rate": ("kind", KIND, "rate_n = 5, rate_ms = 1000"),
+    }[limit]  # fmt: skip
+    steps.conn.execute(f"update weirkeeper.{table} set {what} where name = %s", [name])
+    add(steps, 20)
+    last = steps.enqueue()
+    lines = Lines(steps.conn, QUEUE, EPOCH)
+    assert len(lines.claim([KIND], 2)) == 1
+    looks = 0
+    while not (got := ids(lines.claim([KIND], 2))):
+        assert lines.cut.unfinished
+        looks += 1
+        assert len(places(steps)["parked"]) == min(19, 1 + 2 * looks)
+    assert (got, lines.cut.unfinished) == ([last], False)
 
 
 def test_one_whose_end_is_asked_for_before_it_is_parked_ends(steps):

@@ -140,7 +140,7 @@ def test_what_a_key_parks_spends_no_start(steps):
     got = claims.claim([KIND], 2)
     while len(got) < 2:
         more = claims.claim([KIND], 2)
-        assert more, got
+        assert more or claims.cut.unfinished, got
         got += more
     assert last in ids(got)
     assert claims.claim([KIND], 2) == []

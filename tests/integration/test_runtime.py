@@ -61,6 +61,25 @@ def test_what_is_lost_is_opened_again(runtime, sql):
         call()
 
 
+def test_who_is_told_of_a_batch_may_look_and_others_do_not_wait_for_it(runtime):
+    jobs = runtime.enqueue_many("corpus.index", [{"n": n} for n in range(3)])
+    seen = []
+
+    def told(total: int) -> None:
+        other = threading.Thread(target=lambda: seen.append(runtime.get(jobs[0]).state))
+        other.start()
+        other.join(20)
+        seen.extend([total, runtime.get(jobs[1]).state, runtime.cancel_many(JobFilter())])
+
+    looking = threading.Thread(
+        target=runtime.cancel_many, args=(JobFilter(),), kwargs={"told": told}
+    )
+    looking.daemon = True  # one that waits for itself would keep the tests from ending
+    looking.start()
+    until(lambda: len(seen) == 4, 20, "the batch was told of")
+    assert seen == ["cancelled", 3, "cancelled", 0]
+
+
 def test_an_error_does_not_cost_the_session(runtime, sql):
     runtime.enqueue("corpus.index", {})
     before = sql.execute(SESSIONS).fetchall()

@@ -196,13 +196,22 @@ def test_no_job_that_ends_between_enqueue_and_wait_is_missed(
     assert sorted(seconds)[races * 99 // 100] < at_most(0.25, busy=5), "of a hundred, 99"
 
 
+def looked_since_it_listens(conn):
+    return conn.execute(
+        "select true from pg_stat_activity ear, pg_stat_activity eye where ear.pid = any(%s)"
+        " and eye.datname = current_database() and eye.application_name = 'weirkeeper test reads'"
+        " and eye.state = 'idle' and eye.query_start > ear.query_start",
+        [listeners(conn)],
+    ).fetchone()
+
+
 def test_a_finish_in_the_gap_is_found_after_the_reconnect(waits, conn, monkeypatch):
     """Nobody hears the notice: LISTEN stands again a second after it; the slow poll is out of the way."""
     monkeypatch.setattr("shared.postgres.application.waits.POLL", 60)
     job_id = enqueue(conn)
     answers = []
     thread = in_thread(lambda: answers.append((waits.wait(job_id, 60), time.monotonic())))
-    until(lambda: listeners(conn), 5, "somebody listens")
+    until(lambda: looked_since_it_listens(conn), 5, "somebody waits for a notice")
     listen, again, reconnected = waits._source._ear.open, threading.Event(), []
 
     def held() -> None:

@@ -22,6 +22,7 @@ class ModelJob:
     where: str = READY
     attempt: int = 0
     run: int = 0
+    lost: int = 0  # rescues before it had begun
     ended: str = ""
     started: bool = False
     cancel_asked: bool = False
@@ -83,8 +84,9 @@ class ModelJob:
             self.where = READY
 
     def rescue(self) -> None:
-        """Its owner died: a try is spent if it had begun, or was claimed too often."""
-        spent = self.started or self.run > self.max_attempts
+        """Its owner died: a try is spent if it had begun, or was lost too often before that."""
+        spent = self.started or self.lost >= self.max_attempts
+        self.lost += not self.started
         over = spent and self.attempt + 1 >= self.max_attempts
         self.attempt += spent
         self.tried |= self.started

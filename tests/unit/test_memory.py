@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 
@@ -50,6 +52,49 @@ def nobody(_ctx, _args, *_event):
 
 def runtime(**more):
     return MemoryRuntime(APP, **more)
+
+
+def test_a_deadline_is_a_moment_of_the_clock_that_handlers_have():
+    left = []
+    handlers = {"a.job": lambda ctx, args: left.append(ctx.deadline - time.monotonic())}
+    engine = runtime(handlers=handlers)
+    engine.clock.advance(86_400)
+    engine.enqueue("a.job", {}, EnqueueOpts(timeout=30))
+    engine.run_due()
+    assert 0 < left[0] <= 30
+
+
+def test_a_kind_without_a_database_is_given_none():
+    sealed = App(include_site=False, kinds=(Kind("a.job", "index", NOBODY, database=False),))
+
+    def ask(ctx, args):
+        with ctx.connection():
+            raise AssertionError("it has one")
+
+    engine = MemoryRuntime(sealed, handlers={"a.job": ask}, connection=nullcontext)
+    job = engine.enqueue("a.job", {})
+    engine.run_due()
+    assert "database=False" in (engine.get(job).attempts[0].error or "")
+
+
+def test_an_event_is_waited_for_by_its_id_in_any_form():
+    engine = runtime()
+    event = engine.recorder.record("a.happened", subject="x/1")
+    engine.run_due()
+    job = engine.await_fanout(event, "a.each", 0)
+    assert job
+    assert engine.await_fanout(UUID(event), "a.each", 0) == job
+    assert engine.await_fanout(event.upper(), "a.each", 0) == job
+
+
+def test_the_first_tick_ever_was_not_missed():
+    ticking = replace(APP, periodics=(Periodic("a.often", "a.job", every=60, missed="skip"),))
+    engine = MemoryRuntime(ticking, handlers={"a.job": nobody})
+    engine.start()
+    engine.clock.advance(3600)
+    assert engine.run_due() == 1
+    engine.clock.advance(3600)
+    assert engine.run_due() == 0, "now it has been"
 
 
 def test_ticks_add_nothing_while_the_job_of_one_was_put_off():

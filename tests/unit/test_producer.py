@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shared.jobs.work import Cut
 from tests.support.works import Clock, ScriptedWork, assignment, claim
 from workers.producer import ASLEEP_POLL, Producer
 
@@ -52,6 +53,17 @@ def test_claims_are_handed_over_before_anything_else(producer, work):
     producer.look("wake")
     producer.turn(work, 1, lambda claims: work.said.append(f"take {len(claims)}"))
     assert work.said == ["claim 1", "take 1", "wake up"], "full: the locks are let go after it"
+
+
+def test_a_claim_that_gave_up_among_parked_jobs_is_followed_by_another(producer, work):
+    work.cut = Cut(unfinished=True)
+    for _ in range(5):
+        assert producer.turn(work, 4) == []
+        assert producer.waits(4) == 0, "there may be more behind them"
+    assert "fall asleep" not in work.said
+    work.cut = Cut()
+    turns(producer, work)
+    assert work.said[-2:] == ["fall asleep", "claim 4"]
 
 
 def test_without_the_lock_it_polls_and_tries_again(producer, work, clock):

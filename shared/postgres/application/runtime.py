@@ -43,6 +43,7 @@ class PostgresRuntime:
         self._app = app
         self._writes = KeptSession(url, name)
         self._looks = KeptSession(url, f"{name} looks")
+        self._batches = KeptSession(url, f"{name} batches")  # of many jobs: nobody waits for them
         self._waits = PostgresWaits(url, name)
         self.awaited: Callable[[], None] = self._waits.open
         self._bound: psycopg.Connection[Any] | None = None
@@ -61,6 +62,7 @@ class PostgresRuntime:
         """End its sessions, and wait for that; idempotent, also before start."""
         self._waits.close()
         self._looks.close()
+        self._batches.close()
         self._writes.close()
 
     def __enter__(self) -> Self:
@@ -141,11 +143,13 @@ class PostgresRuntime:
 
     def retry_many(self, wanted: JobFilter, *, told: Callable[[int], None] = untold) -> int:
         """Retry discarded and cancelled jobs, in batches."""
-        return self._look(lambda inspector: inspector.retry_many(wanted, told=told))
+        with self._batches.use() as conn:
+            return PostgresInspector(conn).retry_many(wanted, told=told)
 
     def cancel_many(self, wanted: JobFilter, *, told: Callable[[int], None] = untold) -> int:
         """Cancel waiting and running jobs, in batches."""
-        return self._look(lambda inspector: inspector.cancel_many(wanted, told=told))
+        with self._batches.use() as conn:
+            return PostgresInspector(conn).cancel_many(wanted, told=told)
 
     def pause(self, *, queue: str | None = None, kind: str | None = None) -> None:
         """Start no more jobs of a queue or kind."""

@@ -27,7 +27,7 @@ class KeptSession:
         self._url = url
         self._name = name
         self._use = use
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # who is told of a batch may ask for the next
         self._conn: Connection | None = None
         self._closed = False
 

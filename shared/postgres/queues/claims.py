@@ -39,6 +39,7 @@ T = TypeVar("T")
 _claim = partial(tuple.__new__, Claim)  # of a tuple, without a call of Python's for each
 FULL_SWEEP = 60.0  # seconds between sweeps from the very beginning: the net under the floors
 SWEEP_EVERY = 0.5  # seconds until a claim sweeps, although all before it came back full
+LOOK_ON = 0.1  # seconds for which a claim looks on behind jobs that it had to park or discard
 SWEEP_SHARE = 20  # times as long as a sweep took, at least: an open writer keeps floors down
 LEARN_AT = 256  # claims, after which floors are to rise: so many dead rows are soon walked over
 LESSONS = 3  # until they have: a number is read, noted, and passed by all who could be below it
@@ -63,7 +64,12 @@ class Claims:
         epoch: of the process.
         clock: for the sweep from the beginning.
         floors: False = sweep from the beginning each time: for claims within longer transactions,
-            in which a reply tells nothing of others' (shared.postgres.queues.floors).
+            in which a reply tells nothing of others' (shared.postgres.queues.floors), and in which
+            keys are locked once, in order: such a claim does not look on behind what it parked.
+
+    Attributes:
+        unfinished: the last claim found nothing but jobs that had to be parked or had expired, and
+            gave up looking on: whoever claims has other things to do, and some of them free keys.
     """
 
     def __init__(
@@ -92,6 +98,7 @@ class Claims:
         self._lessons = LESSONS
         self._learned = -inf  # when
         self._hot = prepared(conn, "claims/claim")
+        self.unfinished = False
 
     def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
         """Claim at most `limit` jobs of these kinds, by priority; kinds take turns in each.
@@ -100,14 +107,16 @@ class Claims:
         would serve the flood that stands behind many empty lanes as often as there are lanes.
 
         Returns:
-            The claims; empty only when a sweep found nothing.
+            The claims; empty only when a sweep found nothing, or where it is unfinished.
 
         Raises:
             DatabaseUnavailable: the session is gone, or the reply was lost: reconnect, make a new
                 Claims, and reconcile, for the claim may have been committed.
         """
+        self.unfinished = False
         if not kinds or limit < 1:
             return []
+        until = self._clock.monotonic() + LOOK_ON if self._learns else -inf
         lanes = lanes_of(tuple(kinds), tuple(map(self._last.get, PRIORITIES)))
         self._lanes = lanes
         while True:
@@ -115,6 +124,9 @@ class Claims:
             live = self._admitted(self._without(batch, expired), keyed)
             if live or not (batch or self._went_on):
                 return live
+            if self._clock.monotonic() >= until:
+                self.unfinished = True
+                return []
 
     def give_back(self, claims: Sequence[Claim | Held]) -> int:
         """Return claims that were not started; how many were still ours."""

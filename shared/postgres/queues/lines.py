@@ -70,12 +70,13 @@ class Lines:
         """Claim at most `limit` jobs; see shared.postgres.queues.claims.Claims.claim.
 
         Returns:
-            The claims; empty only when a sweep found nothing that the limits leave.
+            The claims; empty only when a sweep found nothing that the limits leave, or where the
+            cut says that it is unfinished.
         """
         self.cut = Cut()
         rated = [kind for kind in kinds if kind in self._rated]
         if not rated and not self._capped:
-            return self._open.claim(kinds, limit)
+            return self._from(self._open, kinds, limit)
         now = self._clock.monotonic()
         # What has opened is asked for anew; a cap may keep it from that, and is no reason to hurry.
         self._closed = {name: opens for name, opens in self._closed.items() if opens > now}
@@ -101,7 +102,7 @@ class Lines:
     def _within(self, kind: str | None, names: Sequence[str], limit: int) -> list[Claim]:
         """Claim under the locks on what is limited."""
         if kind is None and not self._capped:
-            return self._open.claim(names, limit)
+            return self._from(self._open, names, limit)
         if kind is not None and self._closed.get(kind, 0.0) > self._clock.monotonic():
             return []
         with translated(), self._conn.transaction():
@@ -111,14 +112,21 @@ class Lines:
                 room = min(room, left)
             if room < 1:
                 return []
-            got = (self._open if kind is None else self._rated[kind]).claim(names, room)
+            turns = self._open if kind is None else self._rated[kind]
+            got = self._from(turns, names, room)
             if kind is not None and got:
                 params = {"kind": kind, "n": len(got)}
                 self._conn.execute(statement("claims/rate_spend"), params)
         if kind is not None:
-            self._quiet[kind] = 0.0 if got else self._clock.monotonic() + MOMENT
+            found = got or turns.unfinished
+            self._quiet[kind] = 0.0 if found else self._clock.monotonic() + MOMENT
             if len(got) == left:  # there may be more: the next look tells until when it waits
                 self._closed[kind] = self._clock.monotonic()
+        return got
+
+    def _from(self, turns: Turns, names: Sequence[str], limit: int) -> list[Claim]:
+        got = turns.claim(names, limit)
+        self.cut = self.cut._replace(unfinished=self.cut.unfinished or turns.unfinished)
         return got
 
     def _cap_room(self, limit: int) -> int:
@@ -167,7 +175,9 @@ class Turns:
         self.fair: frozenset[str] = frozenset()
 
     def claim(self, kinds: Sequence[str], limit: int) -> list[Claim]:
-        """Claim at most `limit` jobs; empty only when a sweep found nothing."""
+        """Claim at most `limit` jobs; empty only when a sweep found nothing, or unfinished."""
+        for claims in (self._all, self._others, self._by_owner):
+            claims.unfinished = False
         fair = [kind for kind in kinds if kind in self.fair]
         if not fair:
             return self._all.claim(kinds, limit)
@@ -187,6 +197,11 @@ class Turns:
         found = any(claim.kind in self.fair for claim in more)
         self._quiet = 0.0 if found else self._clock.monotonic() + MOMENT
         return got + more
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the last claim gave up looking on behind jobs that had to be parked."""
+        return any(c.unfinished for c in (self._all, self._others, self._by_owner))
 
     def tidy(self) -> None:
         """After a claim: raise the floors, if it is time."""

@@ -1,9 +1,10 @@
 -- Takes the jobs of dead owners back. A job that had started spends an attempt, and is discarded
--- when that was its last; one that was only claimed spends none, unless it has been claimed more
--- often than it may be tried, which ends loops. A place of a concurrency key goes with a job that waits
+-- when that was its last; one that was only claimed spends none, unless it has been lost so, by the
+-- log, as often as it may be tried, which ends loops. How often it was claimed says nothing: it may
+-- have been given back. A place of a concurrency key goes with a job that waits
 -- again. One whose end was asked for is cancelled. Locks: the
 -- rows, in order, SKIP LOCKED: a finish that came first wins, and then there is no row.
--- Index: job_pkey.
+-- Indexes: job_pkey, attempt_pkey.
 with lost as materialized (
   select r.ctid as row_id
   from weirkeeper.running r
@@ -22,7 +23,10 @@ with lost as materialized (
   from gone g
   left join lateral (select max_attempts from weirkeeper.job where id = g.job_id) j on true
   cross join lateral (
-    select (g.started_at is not null or g.run > coalesce(j.max_attempts, 1))::integer as n
+    select (g.started_at is not null or coalesce(j.max_attempts, 1) <= (
+             select count(*) from weirkeeper.attempt a
+             where a.job_id = g.job_id and a.outcome = 'rescued' and a.started_at is null
+           ))::integer as n
   ) spent
 ), logged as (
   insert into weirkeeper.attempt
