@@ -25,10 +25,9 @@ from shared.postgres.queues.claims import Claims
 from shared.postgres.queues.completions import finish
 from shared.postgres.queues.promotions import expire, promote
 from shared.postgres.queues.rescues import rescue
+from tests.support.claiming import EPOCH, KIND, claim
 from tests.support.waiting import until
 
-KIND = "corpus.index"
-EPOCH = 1
 PAST = timedelta(seconds=-1)
 
 
@@ -48,10 +47,6 @@ def notices(database_url: str) -> Iterator[psycopg.Connection[Any]]:
 def add(conn: Connection, expires: timedelta | None = None, **opts: Any) -> int:
     moment = None if expires is None else datetime.now(UTC) + expires
     return int(PostgresJobs(conn).enqueue(KIND, {}, EnqueueOpts(expires_at=moment, **opts)))
-
-
-def claim(conn: Connection, limit: int = 10) -> list[Any]:
-    return Claims(conn, "index", EPOCH).claim([KIND], limit)
 
 
 def ends(conn: Connection) -> list[tuple[Any, ...]]:
@@ -222,10 +217,7 @@ def test_ten_thousand_that_expired_do_not_hold_up_one_that_did_not(conn):
     moment = datetime.now(UTC) + PAST
     PostgresJobs(conn).enqueue_many(KIND, [{}] * 10_000, EnqueueOpts(expires_at=moment))
     alive = add(conn)
-    claims = Claims(conn, "index", 1)
-    while not (got := claims.claim([KIND], 4)):
-        assert claims.unfinished, "there is more behind them"
-    assert [c.job_id for c in got] == [alive]
+    assert [c.job_id for c in claim(conn, 4)] == [alive]
     assert rows(conn, "attempt") == 10_000
 
 

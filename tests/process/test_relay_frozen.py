@@ -8,6 +8,8 @@ import psycopg
 import pytest
 
 from shared.postgres.driver.connect import connect
+from shared.postgres.processes.registry import SILENT
+from tests.support.bounds import at_most
 from tests.support.waiting import until
 
 RECORD = "select weirkeeper.record_event('corpus.note.changed', subject => 'note://' || n::text)"
@@ -15,6 +17,10 @@ READY = "select count(*) from weirkeeper.process where slot = %s and phase = 're
 WAITS = (
     "select count(*) from pg_stat_activity where application_name like %s"
     " and wait_event_type = 'Lock' and datname = current_database()"
+)
+ASLEEP = (
+    "select count(*) > 1 from pg_locks l join weirkeeper.process p on l.pid = any(p.backend_pids)"
+    " where p.slot = 'relay' and l.locktype = 'advisory' and l.mode = 'ExclusiveLock' and l.granted"
 )
 HELD = 10.0  # seconds that rows may be held at most
 
@@ -50,6 +56,23 @@ def test_frozen_in_its_pass(programs, conn, database_url):
         frozen.send(signal.SIGCONT)
     assert one(conn, "select count(*) from weirkeeper.event_fanout") == 100
     until(lambda: one(conn, READY, "relay"), 60, "the frozen one works again")
+    assert frozen.terminate() == 0
+
+
+@pytest.mark.slow
+def test_one_that_freezes_asleep_makes_writers_notify_no_longer_than_its_lease(programs, conn):
+    frozen = relay(programs, conn, "relay")
+    until(lambda: one(conn, ASLEEP), 20, "it sleeps, and holds the locks that say so")
+    [sleeper] = one(conn, "select backend_pids from weirkeeper.process where slot = 'relay'")
+    frozen.send(signal.SIGSTOP)
+    try:
+        relay(programs, conn, "relay-2")
+        gone = "select not exists (select from pg_stat_activity where pid = %s)"
+        assert not one(conn, gone, sleeper), "nobody alive loses a session"
+        until(lambda: one(conn, gone, sleeper), SILENT + at_most(5, busy=30), "it is ended")
+    finally:
+        frozen.send(signal.SIGCONT)
+    until(lambda: one(conn, ASLEEP), 60, "it connects again, and sleeps")
     assert frozen.terminate() == 0
 
 

@@ -139,6 +139,8 @@ class Life:
             log.warning("beat failed: %s", error)
         else:
             self.resting = heard.rest
+            if heard.ended:
+                log.warning("ended %d sessions of processes that are silent", heard.ended)
             alive = alive and heard.alive
             if alive:
                 self._acknowledged = sent

@@ -21,6 +21,9 @@ from shared.services.process import ProcessIdentity
 BEAT = 2.0
 SELF_FENCE = 10.0
 LEASE = 15.0
+SILENT = (
+    LEASE + 2.0
+)  # seconds after which what a frozen process holds is ended: as jobs are rescued
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,12 @@ class Heard:
     Attributes:
         alive: this life goes on; else it was declared dead, and must fence itself.
         rest: it is asked to start nothing more.
+        ended: sessions that were ended because their processes are silent.
     """
 
     alive: bool
     rest: bool = False
+    ended: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +80,17 @@ def register(conn: Connection, who: ProcessIdentity, what: Registration) -> int:
 def beat(
     conn: Connection, epoch: int, phase: str, address: str | None, backend_pids: list[int]
 ) -> Heard:
-    """Write a beat; return what others want of this process."""
+    """Write a beat, end the sessions of who is silent; return what others want of this process."""
     params = {
         "epoch": epoch,
         "phase": phase,
         "address": address,
         "backend_pids": backend_pids,
+        "lease": SILENT,
     }
     with translated():
-        row = conn.execute(statement("processes/beat"), params).fetchone()
-    return Heard(alive=False) if row is None else Heard(alive=True, rest=bool(row[0]))
+        row: Any = conn.execute(statement("processes/beat"), params).fetchone()
+    return Heard(alive=False) if row is None else Heard(True, bool(row[0]), int(row[1]))
 
 
 def stopped(conn: Connection, epoch: int) -> None:
