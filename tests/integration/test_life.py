@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from shared.config.installation import schema_name
 from shared.postgres.processes import registry
 from shared.postgres.processes.life import Life
 from shared.postgres.processes.registry import BEAT, Registration, beat, register
@@ -42,7 +43,7 @@ def test_a_beat_ends_the_sessions_of_who_is_silent_and_nobody_elses(database_url
 
     def opens(*these: str) -> None:
         for name in these:
-            ours = "shop" if name == "stranger" else f"weirkeeper {name}"
+            ours = "shop" if name == "stranger" else f"{schema_name()} {name}"
             held[name] = psycopg.connect(database_url, application_name=ours)
 
     def pids(*these: str) -> list[int]:

@@ -8,6 +8,8 @@ import pytest
 from shared.errors import ConfigurationError
 from shared.postgres.driver.connect import connect
 from shared.postgres.driver.probe import require_direct
+from shared.postgres.schema.boot import wait_for_database
+from shared.services.stop import StopSignal
 from tests.support.pooler import Pooler
 from tests.support.waiting import until
 
@@ -51,6 +53,17 @@ def test_what_breaks_listen_is_refused_and_the_rest_is_not(pooler):
             return
         with pytest.raises(ConfigurationError, match="expected a direct connection; got one thr"):
             require_direct(conn, made.url, "test")
+
+
+def test_who_refuses_a_pooler_leaves_no_settings_in_its_sessions(database_url):
+    made = Pooler(database_url, transaction=True)
+    shown = "select current_setting('statement_timeout'), current_setting('lock_timeout')"
+    with psycopg.connect(made.url, autocommit=True, prepare_threshold=None) as application:
+        before = application.execute(shown).fetchone()
+        with pytest.raises(ConfigurationError, match="expected a direct connection"):
+            wait_for_database(made.url, "test", StopSignal())
+        assert {application.execute(shown).fetchone() for _ in range(9)} == {before}
+    made.close()
 
 
 def test_a_relay_behind_it_says_so_and_ends_or_works(programs, database_url, pooler):

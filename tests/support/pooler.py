@@ -14,7 +14,7 @@ import struct
 import threading
 from urllib.parse import urlsplit
 
-READY, KEY = b"Z", b"K"
+READY, KEY, TERMINATE = b"Z", b"K", b"X"
 
 
 class Pooler:
@@ -94,6 +94,8 @@ class Pooler:
         self._pool.append(server)
         while True:
             message = await client.heard()
+            if message[:1] == TERMINATE:  # the client ends, not a session of the pool
+                return
             lent = self._pool.pop(0)  # not the one that it had last
             lent.forget()
             lent.writer.write(message)

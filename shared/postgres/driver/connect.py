@@ -46,8 +46,18 @@ def connect(url: str, name: str, use: Use = Use.DURABLE) -> Connection:
         DatabaseUnavailable: not reachable now; try again later.
         DatabaseRefused: reachable, but it will not have us (password, no such database).
     """
+    conn = bare(url, name)
+    settle(conn, use)
+    return conn
+
+
+def bare(url: str, name: str) -> Connection:
+    """Open a session without settings: in a pooler's they would stay, for others' transactions.
+
+    Args and errors: as of `connect`.
+    """
     with translated():
-        conn = psycopg.connect(
+        return psycopg.connect(
             url,
             autocommit=True,
             application_name=f"{schema_name()} {name}"[:60],
@@ -58,8 +68,16 @@ def connect(url: str, name: str, use: Use = Use.DURABLE) -> Connection:
             keepalives_count=3,
             tcp_user_timeout=8000,
         )
+
+
+def settle(conn: Connection, use: Use) -> None:
+    """Give a session its settings.
+
+    Raises:
+        DatabaseUnavailable: it is gone.
+    """
+    with translated():
         conn.execute(*_settings(use))
-        return conn
 
 
 def renew(conn: Connection, use: Use) -> None:

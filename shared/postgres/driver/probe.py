@@ -13,7 +13,7 @@ from typing import Any
 from psycopg import sql
 
 from shared.errors import ConfigurationError
-from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.driver.connect import Connection, bare
 from shared.postgres.driver.failures import translated
 from shared.postgres.driver.statements import statement
 
@@ -24,7 +24,7 @@ def require_direct(conn: Connection, url: str, name: str) -> None:
     """Refuse a connection that a pooler shares with others; where there is none, one round trip.
 
     Args:
-        conn: in autocommit mode, just opened.
+        conn: in autocommit mode, just opened, without settings: what is refused is left as it was.
         url: what it was opened with.
         name: of the session.
 
@@ -46,8 +46,8 @@ def require_direct(conn: Connection, url: str, name: str) -> None:
 def _hears(url: str, name: str) -> bool:
     """Whether what one session says on a channel reaches another that listens."""
     with (
-        connect(url, f"{name} probe", Use.READ) as listening,
-        connect(url, f"{name} probe", Use.READ) as saying,
+        bare(url, f"{name} probe") as listening,
+        bare(url, f"{name} probe") as saying,
         translated(),
     ):
         row: Any = listening.execute(statement("session/probe_channel")).fetchone()

@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg
 
+from shared.config.installation import schema_name
 from shared.postgres.driver.connect import Connection
 from shared.postgres.driver.failures import translated
 from shared.postgres.driver.statements import statement
@@ -87,6 +88,7 @@ def beat(
         "address": address,
         "backend_pids": backend_pids,
         "lease": SILENT,
+        "ours": f"{schema_name()} ",  # how shared.postgres.driver.connect names every session
     }
     with translated():
         row: Any = conn.execute(statement("processes/beat"), params).fetchone()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from shared.backoff import RECONNECT, jittered
 from shared.errors import DatabaseRefused, WeirkeeperError
-from shared.postgres.driver.connect import Connection, Use, connect
+from shared.postgres.driver.connect import Connection, Use, bare, settle
 from shared.postgres.driver.probe import require_direct
 from shared.postgres.schema.accepted import check_schema
 from shared.services.stop import StopSignal
@@ -60,9 +60,10 @@ def wait_for_database(
 
 
 def _checked(url: str, name: str, use: Use) -> Connection:
-    conn = connect(url, name, use)
+    conn = bare(url, name)
     try:
         require_direct(conn, url, name)
+        settle(conn, use)
         check_schema(conn)
     except BaseException:
         conn.close()

@@ -17,7 +17,7 @@ with me as (
   cross join lateral pg_stat_get_activity(known.pid) a
   where p.phase <> 'stopped' and p.epoch <> %(epoch)s
     and p.beat_at < clock_timestamp() - %(lease)s * interval '1 s'
-    and a.backend_start < p.beat_at and a.application_name like 'weirkeeper%%'
+    and a.backend_start < p.beat_at and starts_with(a.application_name, %(ours)s)
     and a.datid = (select oid from pg_database where datname = current_database())
     and a.usesysid = (select oid from pg_roles where rolname = current_user)
 )
