@@ -25,7 +25,8 @@ class Queue:
         name: `[a-z][a-z0-9_]{0,40}`; in program names `_` becomes `-`.
         children: most child processes of one queue process, at least 1.
         timeout: seconds a job may run when its kind does not say, above 0.
-        poll: seconds between looks when nothing wakes the process, above 0.
+        poll: seconds between looks while the process cannot sleep, above 0; taken as 0.1 at most.
+            One that sleeps is woken, and looks every second.
         awaited: a request waits on its jobs, so outcomes are flushed at once.
         cap: most of its jobs that run at once over all processes; None = their children's number.
         recycle_jobs, recycle_seconds, recycle_mib: a child is replaced, between jobs, that has run
