@@ -257,6 +257,15 @@ def test_a_bad_application_is_refused(modules, text, spec, said):
     assert "\n" not in str(caught.value)
 
 
+@pytest.fixture
+def interruptible():
+    """As in a terminal: who starts tests in a shell's background has them ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("swallowed", [False, True])
 def test_a_person_who_interrupts_an_import_is_obeyed(modules, swallowed):
     """Python's importer ignores what is raised in some of its callbacks."""
