@@ -270,6 +270,8 @@ def test_python_refuses_it_before(conn, opts, said):
 
 @pytest.mark.parametrize("start", [2**31 - 48, 2**53 + 1])
 def test_numbers_may_grow_beyond_32_and_53_bits(conn, database_url, start):
+    # Not the numbers of queues: only a declaration that is new or changed draws one, so there are
+    # dozens, not billions. They are the second halves of advisory locks' names, which have 32 bits.
     for sequence in conn.execute(
         "select c.oid::regclass::text from pg_class c join pg_namespace n on n.oid = c.relnamespace"
         " where c.relkind = 'S' and n.nspname = 'weirkeeper' and c.relname <> 'queue_no_seq'"
