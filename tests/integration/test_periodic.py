@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import psycopg
 import pytest
 
 from shared.app import App, load_app
@@ -21,6 +23,7 @@ from shared.postgres.queues import completions, periodic
 from shared.postgres.queues.catalog import declare
 from shared.postgres.queues.claims import Claims
 from shared.postgres.queues.promotions import promote
+from tests.support.waiting import until
 
 KIND = Kind("p.work", "maintenance", "m:f")
 EVERY = Periodic("p.every", "p.work", {"a": 1}, every=60)
@@ -291,6 +294,23 @@ def test_a_periodic_that_is_gone_is_retired_by_a_migration_alone(conn):
     tell(conn, CRON)
     assert {s.name for s in status(conn)} >= {"p.every", "p.cron"}
     tell(conn, CRON, replace=True)
+    assert "p.every" not in {s.name for s in status(conn)}
+
+
+def test_a_tick_that_fires_while_its_periodic_is_retired_goes_with_it(conn, database_url):
+    tell(conn, EVERY, CRON)
+    eye = psycopg.connect(database_url, autocommit=True)
+    with psycopg.connect(database_url) as old, eye, ThreadPoolExecutor(1) as thread:
+        old.execute(
+            "select weirkeeper.fire_periodic(name, next_at, next_at + interval '1 h', false)"
+            " from weirkeeper.periodic where name = 'p.every'"
+        )
+        retiring = thread.submit(tell, conn, CRON, replace=True)
+        waits = "select wait_event_type = 'Lock' from pg_stat_activity where pid = %s"
+        backend = [conn.info.backend_pid]
+        until(lambda: eye.execute(waits, backend).fetchone()[0] or retiring.done(), 10, "it waits")
+        old.commit()
+        retiring.result(10)
     assert "p.every" not in {s.name for s in status(conn)}
 
 

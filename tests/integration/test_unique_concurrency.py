@@ -17,8 +17,10 @@ import pytest
 from shared.errors import Conflict, DatabaseUnavailable
 from shared.postgres.application.jobs import PostgresJobs
 from shared.postgres.driver.connect import Connection, Use, connect
-from tests.support.unique import KIND, UNIQUE, add, cancel, count
+from tests.support.unique import KIND, UNIQUE, add, cancel, count, run
 from tests.support.waiting import until
+
+WAITING = ("pending", "running", "retryable")
 
 
 @pytest.fixture
@@ -147,6 +149,44 @@ def test_of_three_callers_at_once_those_that_commit_have_one_job(conn, database_
                 kept.add(job)
     assert len(kept) == ("commit" in ends)
     assert count(conn) == count(conn, "unique_key") == len(kept)
+
+
+def completed(conn: Connection) -> str:
+    """A job that completed, and whose key the next caller takes over."""
+    job = add(conn, states=WAITING)
+    run(conn, "completed", "completed")
+    return job
+
+
+def test_of_two_that_take_over_from_a_completed_job_none_gets_its_id(conn, database_url, threads):
+    old = completed(conn)
+    with ExitStack() as stack:
+        holder, *callers = (stack.enter_context(psycopg.connect(database_url)) for _ in range(3))
+        holder.execute("lock table weirkeeper.attempt in access exclusive mode")
+        for caller in callers:
+            caller.autocommit = True
+        both = [
+            blocked(conn, threads, caller, partial(add, caller, states=WAITING))
+            for caller in callers
+        ]  # before they take over, and after all that they do before that
+        holder.commit()
+        [new] = {call.result(10) for call in both}
+    assert new != old
+    assert count(conn) == 2
+
+
+def test_a_holder_that_is_pruned_meanwhile_gives_way(conn, database_url, threads):
+    old = completed(conn)
+    with psycopg.connect(database_url) as holder, psycopg.connect(database_url) as caller:
+        holder.execute("lock table weirkeeper.attempt in access exclusive mode")
+        call = blocked(conn, threads, caller, partial(add, caller, states=WAITING))
+        ago = "clock_timestamp()"
+        holder.execute(f"select weirkeeper.prune_jobs(0, 500, {ago}, {ago})")
+        holder.commit()
+        new = call.result(10)
+        caller.commit()
+    assert new != old
+    assert conn.execute("select id::text from weirkeeper.job").fetchall() == [(new,)]
 
 
 def test_a_serializable_caller_gets_40001_not_a_second_job(conn, database_url):

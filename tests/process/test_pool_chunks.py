@@ -150,6 +150,17 @@ def test_a_child_frozen_in_a_job_goes_on_with_that_job_alone(bench: PoolBench) -
     assert outcomes(bench) == {keys[0]: "completed"}
 
 
+def test_a_permit_that_came_too_late_lets_no_running_job_be_taken_back(bench: PoolBench) -> None:
+    slot = bench.pool._idle[-1]
+    slot._shared().permit(1)  # given again to a child that was done meanwhile
+    key = bench.give("sleep", seconds=0.5)
+    assert bench.child_of(key) is slot
+    bench.begun(key, 0.0)
+    bench.pool.take_back()
+    assert bench.end(key).outcome == "completed"
+    assert bench.back == []
+
+
 def test_cancelling_one_that_was_not_begun_returns_it_and_stops_nothing(bench: PoolBench) -> None:
     keys = bench.give_all([("sleep", {"seconds": 0.5}), OK, OK])
     slot = bench.child_of(keys[0])

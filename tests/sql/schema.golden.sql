@@ -864,7 +864,7 @@ function weirkeeper.take_over(hashes bytea[], ids bigint[]) returns boolean
 
 function weirkeeper.take_unique(hashes bytea[], ids bigint[]) returns bigint[]
   plpgsql volatile set enable_seqscan=off
-  sha256 a9c31682d772937657afb50790b963ab1803acf672a2ea433d445726f6edee11  -- Takes the keys of unique jobs; returns who holds each. May wait; 40001, 40P01.
+  sha256 6044409622b15469f899aff3053216485d04163a92dca7c33f69c79495752f44  -- Takes the keys of unique jobs; returns who holds each. May wait; 40001, 40P01.
 
 function weirkeeper.take_unique_at_once(hashes bytea[], ids bigint[]) returns bigint[]
   plpgsql volatile set lock_timeout=20ms

@@ -111,6 +111,9 @@ class Slot:
             OSError: the child is going or gone.
         """
         progress, first = self._shared(), self._number
+        # What a taking back gave again to a child that was done by then would count as one of
+        # these, and a later taking back cut the job that runs.
+        progress.take_back()
         progress.permit(len(jobs))
         try:
             send(self.channel, encode_run(first, [job.line for job in jobs]))

@@ -22,9 +22,7 @@ from shared.services.process import ProcessIdentity
 BEAT = 2.0
 SELF_FENCE = 10.0
 LEASE = 15.0
-SILENT = (
-    LEASE + 2.0
-)  # seconds after which what a frozen process holds is ended: as jobs are rescued
+SILENT = LEASE + 2.0  # seconds until what a silent process holds is ended, as its jobs are rescued
 
 
 @dataclass(frozen=True, slots=True)

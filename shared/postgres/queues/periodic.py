@@ -60,7 +60,9 @@ def declare(
         },
     )
     if replace:
-        conn.execute(statement("periodic/retire"), {"names": [p.name for p in rows]})
+        names = {"names": [p.name for p in rows]}
+        conn.execute(statement("periodic/lock_retired"), names)
+        conn.execute(statement("periodic/retire"), names)
 
 
 def tick(conn: Connection, kinds: Sequence[str]) -> float | None:
