@@ -134,6 +134,7 @@ class Producer:
         if found:
             self._instruments.jobs_claimed_total.labels(self._queue).inc(found)
             self._instruments.lease_attempts_total.labels("job", "granted").inc(found)
+        if found or self.cut.unfinished:  # what is parked gets on, too
             self.last_claim = self._clock.monotonic()
         return claims
 

@@ -22,7 +22,6 @@ from shared.postgres.queues.lines import MOMENT, Lines, OwnersClaims
 from shared.postgres.queues.promotions import promote
 from shared.postgres.queues.rescues import Beats, dead_owners, rescue
 from tests.support.claiming import KIND, add, ids
-from tests.support.eager import eager_floors
 from tests.support.works import Clock
 
 
@@ -30,12 +29,6 @@ from tests.support.works import Clock
 def conn(database_url: str) -> Iterator[Connection]:
     with connect(database_url, "test", Use.HOT) as opened:
         yield opened
-
-
-@pytest.fixture
-def eager() -> Iterator[None]:
-    with eager_floors():
-        yield
 
 
 def test_a_claim_carries_the_job_as_one_line_and_moves_it_to_running(conn):

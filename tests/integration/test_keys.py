@@ -72,7 +72,7 @@ def test_a_claim_that_only_parks_gives_up_soon_and_keeps_what_it_did(steps, monk
         assert claims.unfinished
         looks += 1
         assert len(places(steps)["parked"]) == min(19, 1 + 2 * looks)
-    assert (got, claims.unfinished) == ([last], False)
+    assert (got, claims.unfinished, looks) == ([last], False, 9)
     assert claims.claim([KIND], 2) == []
     assert not claims.unfinished, "a sweep found nothing"
 
@@ -92,7 +92,7 @@ def test_under_a_limit_keys_are_locked_once_in_a_transaction(steps, limit):
         assert lines.cut.unfinished
         looks += 1
         assert len(places(steps)["parked"]) == min(19, 1 + 2 * looks)
-    assert (got, lines.cut.unfinished) == ([last], False)
+    assert (got, lines.cut.unfinished, looks) == ([last], False, 9)
 
 
 def test_one_whose_end_is_asked_for_before_it_is_parked_ends(steps):

@@ -55,12 +55,14 @@ def test_claims_are_handed_over_before_anything_else(producer, work):
     assert work.said == ["claim 1", "take 1", "wake up"], "full: the locks are let go after it"
 
 
-def test_a_claim_that_gave_up_among_parked_jobs_is_followed_by_another(producer, work):
+def test_a_claim_that_gave_up_among_parked_jobs_is_followed_by_another(producer, work, clock):
     work.cut = Cut(unfinished=True)
     for _ in range(5):
+        clock.now += 1
         assert producer.turn(work, 4) == []
         assert producer.waits(4) == 0, "there may be more behind them"
     assert "fall asleep" not in work.said
+    assert producer.last_claim == clock.now, "no reason to take it for stuck"
     work.cut = Cut()
     turns(producer, work)
     assert work.said[-2:] == ["fall asleep", "claim 4"]
